@@ -125,4 +125,16 @@ struct gmt_oom_stack {
 	X(T, UNSIGNED, frees) X(T, UNSIGNED, alloc_bytes) X(T, HEX, flags)        \
 	X(T, STORED_CATEGORY, purpose)
 
+/* Who waited in a backward while the threads of a stack allocated blocks: a record for each stack that waited, after
+ * the request's picture. There is none where it was not certain once who waited. */
+struct gmt_oom_waiting {
+	struct gmt_hdr hdr;     /* tgid: the row's */
+	__u32 number;           /* gmt_oom.number */
+	__u32 stack_id;         /* gmt_oom_stack.stack_id */
+	__u32 waiting_id;       /* the stack of the thread that waited */
+	__u32 reserved;
+};
+#define GMT_FIELDS_gmt_oom_waiting(X, T)                                          \
+	X(T, UNSIGNED, number) X(T, UNSIGNED, stack_id) X(T, UNSIGNED, waiting_id)
+
 #endif

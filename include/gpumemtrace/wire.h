@@ -73,7 +73,8 @@
 	X(GPU_MEMORY, 0x8016, gmt_gpu_memory, "NVML used and free bytes of a GPU") \
 	X(MEMORY, 0x8017, gmt_memory, "gpumemtrace's own memory")                 \
 	X(LIBRARY_GONE, 0x8018, gmt_library_gone, "library is no longer probed")   \
-	X(SYMBOLS_END, 0x8019, gmt_symbols_end, "older symbols come no more")
+	X(SYMBOLS_END, 0x8019, gmt_symbols_end, "older symbols come no more")     \
+	X(OOM_WAITING, 0x801a, gmt_oom_waiting, "out of memory: who waited for a stack's thread")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,
@@ -98,8 +99,7 @@ enum gmt_phase {
 	GMT_PHASE_UNDO = 2,   /* a release returned an error: take the ENTER with the same tid and seq back */
 };
 
-/* One call of a probed function. vals[] holds (hdr.size - sizeof) / 8 values, in the order of the
- * operation's fields (api.h). */
+/* One call of a probed function. vals[]: (hdr.size - sizeof) / 8 values, as the operation's fields (api.h). */
 struct gmt_call {
 	struct gmt_hdr hdr;
 	__u16 api;       /* enum gmt_api */

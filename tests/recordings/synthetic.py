@@ -277,6 +277,7 @@ def picture(s, number, outcome, sign, backend, phase, class_id):
     s.put("OOM_ROW", **row, flags=32)                    # blocks, by what they are for
     for purpose in range(11):
         s.put("OOM_STACK", number=number, stack_id=60 + purpose, live=(20 - purpose) * 4096, count=1, purpose=purpose)
+    s.put("OOM_WAITING", number=number, stack_id=60, waiting_id=50)
     s.put("OOM_ROW", number=number, flags=1, class_bytes=[0] * 4 + [MIB, 2 * MIB, 3 * MIB] + [0] * 9, since_ns=S,
           stacks_live=6 * MIB)
 

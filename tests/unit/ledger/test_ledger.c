@@ -53,7 +53,8 @@ static const struct {
 static bool has_id(uint16_t kind)
 {
 	return kind == GMT_KIND_STACK || kind == GMT_KIND_SYMBOL || kind == GMT_KIND_STACK_FRAMES ||
-	       kind == GMT_KIND_FW_RANGE || kind == GMT_KIND_HISTORY_RANGE || kind == GMT_KIND_OOM_STACK;
+	       kind == GMT_KIND_FW_RANGE || kind == GMT_KIND_HISTORY_RANGE || kind == GMT_KIND_OOM_STACK ||
+	       kind == GMT_KIND_OOM_WAITING;
 }
 
 static void every_kind_is_refused_when_it_is_too_short(void **state)

@@ -5,6 +5,7 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "core/terms/own_code.h"
+#include "core/oom/oom_dump.h"
 #include "oom_scene.h"
 #include "sink/oom/oom_sinks.h"
 #include "sink/sink.h"
@@ -34,6 +35,7 @@ static struct view_verdict decide_line(void *arg, const struct frames *frames, u
 		verdict.caller = verdict.line == VIEW_NO_FRAME ? 0 : verdict.line;
 		verdict.line = i;
 	}
+	verdict.is_framework = verdict.line == VIEW_NO_FRAME;
 	return verdict;
 }
 
@@ -73,6 +75,45 @@ static void print_finding(struct out *out, const struct records *r, const struct
 	}
 }
 
+static char *text_of(const struct pipeline *pl, const struct oom *oom, const struct view_request *request)
+{
+	struct oom_view view;
+	struct out out;
+
+	oom_view_build(pl, oom, request, &view);
+	out_init_mem(&out);
+	oom_print(&out, &view, &(struct sink_opts){ 0 });
+	oom_view_free(&view);
+	return out_take(&out);
+}
+
+static void put_record(void *arg, const void *record, size_t size)
+{
+	const struct pipeline *to = arg;
+
+	assert_int_equal(ledger_apply(to->ledger, record, size), 0);
+}
+
+/* A dump of the request says what the request says here. */
+static void check_dump(const struct records *r, const struct oom *oom, const struct view_request *request,
+		       const char *text)
+{
+	struct pipeline *other = pipeline_new(&(struct pipeline_options){ .watches_requests = true });
+	struct oom *again;
+	char *text_again;
+
+	oom_dump(r->ledger, oom, NULL, put_record, other);
+	oom_dump_end(oom, put_record, other);
+	ooms_finish(other->ooms);
+	again = ooms_take(other->ooms);
+	assert_non_null(again);
+	text_again = text_of(other, again, request);
+	assert_string_equal(text_again, text);
+	free(text_again);
+	oom_free(again);
+	pipeline_free(other);
+}
+
 /* Prints the newest request of all that were decided. */
 static void check_verdict(struct records *r, const char *golden)
 {
@@ -80,7 +121,6 @@ static void check_verdict(struct records *r, const char *golden)
 		.decide = decide_line, .owner_names = only_owner, .owner_count = 1, .top = 10,
 	};
 	struct oom *oom = NULL, *next;
-	struct oom_view view;
 	struct out out;
 	char *text;
 
@@ -90,15 +130,16 @@ static void check_verdict(struct records *r, const char *golden)
 		oom = next;
 	}
 	assert_non_null(oom);
-	oom_view_build(r->pipeline, oom, &request, &view);
+	text = text_of(r->pipeline, oom, &request);
+	check_dump(r, oom, &request, text);
 	oom_free(oom);
 	out_init_mem(&out);
-	oom_print(&out, &view, &(struct sink_opts){ 0 });
+	out_text(&out, text);
+	free(text);
 	print_finding(&out, r, &request);
 	text = out_take(&out);
 	check_size_of(text);
 	golden_check(text, golden);
-	oom_view_free(&view);
 	records_fini(r);
 }
 
@@ -232,6 +273,23 @@ static void leak(void **state)
 	t.r.stack_id = WORKER_STACK;
 	run_out(&t.r, 6 * GiB, 256 * MiB);
 	check_verdict(&t.r, "oom-leak.txt");
+}
+
+/* What autograd's threads allocate stands under the line that waits for them. */
+static void backward(void **state)
+{
+	struct torch t;
+
+	(void)state;
+	begin_torch(&t, 79 * GiB);
+	block(&t, LOAD_STACK, 10 * GiB);
+	ask_gradients(&t);
+	t.r.tid = WORKER;
+	for (int i = 0; i < 6; i++)
+		block(&t, WORKER_STACK, 10 * GiB);
+	t.r.stack_id = WORKER_STACK;
+	run_out(&t.r, 10 * GiB, 256 * MiB);
+	check_verdict(&t.r, "oom-backward.txt");
 }
 
 /* No iterations: a cache that grows. */
@@ -519,7 +577,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leak),		   cmocka_unit_test(growth),
-		cmocka_unit_test(optimizer_state),
+		cmocka_unit_test(optimizer_state),  cmocka_unit_test(backward),
 		cmocka_unit_test(activations),	   cmocka_unit_test(pieces),
 		cmocka_unit_test(neighbour),	   cmocka_unit_test(small_neighbour),
 		cmocka_unit_test(untraced),	   cmocka_unit_test(too_large),

@@ -257,6 +257,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	SESSION(OOM, apply_dump),
 	PROCESS(OOM_ROW, apply_dump_row),
 	PROCESS(OOM_STACK, apply_dump),
+	PROCESS(OOM_WAITING, apply_dump),
 	FRAMEWORK(FRAMEWORK, false, framework_record_other),
 	SESSION(MARK, apply_mark),
 	PROCESS(HISTORY, apply_dump),

@@ -173,6 +173,8 @@ void oom_dump(const struct ledger *l, const struct oom *oom, const struct histor
 		put_names(&d, oom->rec.backward_stack_id, &oom->rec.hdr);
 	for (size_t i = 0; i < oom->stack_count; i++)
 		put_names(&d, oom->stacks[i].stack_id, &oom->stacks[i].hdr);
+	for (size_t i = 0; i < oom->waiting_count; i++)
+		put_names(&d, oom->waiting[i].waiting_id, &oom->waiting[i].hdr);
 	for (size_t i = 0; tgid && i < also->stack_count; i++)
 		put_names(&d, also->stacks[i], &of_window);
 	put(arg, &oom->rec, sizeof(oom->rec));
@@ -181,6 +183,8 @@ void oom_dump(const struct ledger *l, const struct oom *oom, const struct histor
 		for (uint32_t k = 0; k < oom->rows[i].stacks; k++, stack++)
 			put(arg, stack, sizeof(*stack));
 	}
+	for (size_t i = 0; i < oom->waiting_count; i++)
+		put(arg, &oom->waiting[i], sizeof(oom->waiting[i]));
 	free(d.has_symbol);
 	hash_fini(&d.processes);
 	hash_fini(&d.named);
@@ -204,6 +208,8 @@ size_t oom_unnamed(const struct ledger *l, const struct oom *oom, const struct h
 
 	for (size_t i = 0; i < oom->stack_count; i++)
 		count += is_unnamed(l, oom->stacks[i].stack_id);
+	for (size_t i = 0; i < oom->waiting_count; i++)
+		count += is_unnamed(l, oom->waiting[i].waiting_id);
 	for (size_t i = 0; also && i < also->stack_count; i++)
 		count += is_unnamed(l, also->stacks[i]);
 	return count;

@@ -48,6 +48,7 @@ static struct oom *copy_oom(const struct oom *oom)
 	*copy = *oom;
 	copy->rows = copy_of(oom->rows, oom->row_count, sizeof(*oom->rows));
 	copy->stacks = copy_of(oom->stacks, oom->stack_count, sizeof(*oom->stacks));
+	copy->waiting = copy_of(oom->waiting, oom->waiting_count, sizeof(*oom->waiting));
 	return copy;
 }
 

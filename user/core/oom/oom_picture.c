@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
+#include "core/framework/waiting.h"
 #include "core/ledger/balance.h"
 #include "core/ledger/ledger_state.h"
 
@@ -177,6 +178,32 @@ static void add_purposes(struct oom *oom, const struct view_training *training)
 	hash_fini(&by_id);
 }
 
+static void add_waiting_id(struct oom *oom, const struct gmt_oom_stack *stack, uint32_t id)
+{
+	struct gmt_oom_waiting *to;
+
+	oom->waiting = xgrow(oom->waiting, oom->waiting_count, sizeof(*oom->waiting));
+	to = &oom->waiting[oom->waiting_count++];
+	*to = (struct gmt_oom_waiting){
+		.hdr = stack->hdr, .number = stack->number, .stack_id = stack->stack_id, .waiting_id = id,
+	};
+	to->hdr.kind = GMT_KIND_OOM_WAITING;
+	to->hdr.size = sizeof(*to);
+}
+
+/* Adds who waited for the threads of the newest row's stacks. */
+static void add_waiting(struct oom *oom, const struct hash *waiting)
+{
+	size_t first = oom->stack_count - oom->rows[oom->row_count - 1].stacks;
+
+	for (size_t i = first; waiting && i < oom->stack_count; i++) {
+		const struct waiting_ids *of = hash_get(waiting, oom->stacks[i].stack_id);
+
+		for (unsigned int k = 0; of && !of->is_uncertain && k < of->count; k++)
+			add_waiting_id(oom, &oom->stacks[i], of->ids[k]);
+	}
+}
+
 static void add_blocks(struct oom *oom, const struct subject *s, unsigned int index,
 		       const struct view_training *training)
 {
@@ -191,6 +218,7 @@ static void add_blocks(struct oom *oom, const struct subject *s, unsigned int in
 	memcpy(row->uuid, oom->rows[oom->row_count - 2].uuid, sizeof(row->uuid));
 	add_row_stacks(oom, row, blocks, &s->moments);
 	add_purposes(oom, training);
+	add_waiting(oom, framework_waiting(s->f));
 }
 
 /* Marks those of the newest row's stacks that allocated a framework's segments. */

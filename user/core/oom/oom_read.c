@@ -7,7 +7,7 @@
 #include "base/xalloc.h"
 #include "core/ledger/dump_records.h"
 
-#define READ_MAX (1u << 18)    /* rows or stacks that are taken from a dump */
+#define READ_MAX (1u << 18)    /* rows, stacks or waiting stacks that are taken from a dump */
 
 static int read_request(struct ooms *o, const struct gmt_oom *rec)
 {
@@ -44,6 +44,17 @@ static int read_stack(struct oom *oom, const struct gmt_oom_stack *rec)
 	return 0;
 }
 
+static int read_waiting(struct oom *oom, const struct gmt_oom_waiting *rec)
+{
+	if (!oom)
+		return 0;
+	if (!rec->stack_id || !rec->waiting_id || rec->number != oom->rec.number || oom->waiting_count == READ_MAX)
+		return -EINVAL;
+	oom->waiting = xgrow(oom->waiting, oom->waiting_count, sizeof(*oom->waiting));
+	oom->waiting[oom->waiting_count++] = *rec;
+	return 0;
+}
+
 int ooms_read(struct ooms *o, const struct gmt_hdr *rec)
 {
 	switch (rec->kind) {
@@ -53,6 +64,8 @@ int ooms_read(struct ooms *o, const struct gmt_hdr *rec)
 		return read_row(o->reading, (const void *)rec);
 	case GMT_KIND_OOM_STACK:
 		return read_stack(o->reading, (const void *)rec);
+	case GMT_KIND_OOM_WAITING:
+		return read_waiting(o->reading, (const void *)rec);
 	default:
 		return 0;
 	}

@@ -23,7 +23,8 @@ struct oom {
 	struct gmt_oom rec;
 	struct gmt_oom_row *rows;
 	struct gmt_oom_stack *stacks;
-	size_t row_count, stack_count;
+	struct gmt_oom_waiting *waiting; /* of all rows */
+	size_t row_count, stack_count, waiting_count;
 };
 
 /* A thread whose request has failed, until all is known about the request. */

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/xalloc.h"
+#include "core/framework/waiting.h"
 #include "core/view/by_stack.h"
 #include "core/history/history.h"
 #include "core/ledger/ledger_state.h"
@@ -18,6 +19,7 @@ struct maker {
 	const struct oom *oom;
 	struct oom_view *out;
 	struct by_stack by_stack;
+	struct hash waiting;     /* struct waiting_ids, by stack id */
 	struct hash by_tgid;     /* size_t: 1 + index in view.procs. A dump's rows may be of many processes */
 };
 
@@ -99,6 +101,19 @@ static void set_purposes_of(struct maker *m, const struct gmt_oom_stack *from, s
 	free(purposes);
 }
 
+static void take_waiting(struct maker *m)
+{
+	for (size_t i = 0; i < m->oom->waiting_count; i++)
+		waiting_add(&m->waiting, m->oom->waiting[i].stack_id, m->oom->waiting[i].waiting_id);
+}
+
+/* Before the stack is added. */
+static void set_waiting(struct maker *m, uint32_t stack_id)
+{
+	if (m->waiting.value_size)
+		by_stack_set_waiting(&m->by_stack, stack_id, hash_get(&m->waiting, stack_id));
+}
+
 static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_t count, enum which which,
 			struct view_stacks *to)
 {
@@ -117,6 +132,7 @@ static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_
 		if (which == STEADY && !(from[i].flags & GMT_OOM_STACK_STEADY))
 			continue;
 		to->live += row.live;
+		set_waiting(m, row.stack_id);
 		by_stack_add(&m->by_stack, &row, NULL, NULL);
 	}
 	by_stack_take(&m->by_stack, to);
@@ -265,6 +281,7 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 		infer_gpu(oom, out);
 	by_stack_init(&m.by_stack, &l->frames, request, &out->view);
 	hash_init(&m.by_tgid, sizeof(size_t));
+	take_waiting(&m);
 	out->rows = xcalloc(oom->row_count, sizeof(*out->rows));
 	if (oom->rec.hdr.tgid)
 		out->proc = proc_of(&m, oom->rec.hdr.tgid);
@@ -278,6 +295,7 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_oom_rows);
 	by_stack_fini(&m.by_stack);
 	hash_fini(&m.by_tgid);
+	hash_fini(&m.waiting);
 	oom_judge(out);
 	oom_decide(out);
 	oom_parts(out);
