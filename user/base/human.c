@@ -200,39 +200,55 @@ struct human human_mib(int64_t tenths, int decimals)
 	return h;
 }
 
-size_t human_utf8(const char *text, size_t size)
+/* Reads the character at the start of the text. Returns its bytes; 0: there is none. */
+static size_t read_character(const char *text, size_t size, uint32_t *code)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	uint32_t code;
 	size_t n;
 
 	if (!size)
 		return 0;
+	*code = p[0];
 	if (p[0] < 0x80)
 		return 1;
 	n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
 	if (p[0] < 0xc2 || p[0] > 0xf4 || n > size)
 		return 0;
-	code = p[0] & (0x7f >> n);
+	*code &= 0x7f >> n;
 	for (size_t i = 1; i < n; i++) {
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-		code = code << 6 | (p[i] & 0x3f);
+		*code = *code << 6 | (p[i] & 0x3f);
 	}
 	/* Overlong forms, surrogates and numbers beyond Unicode are not UTF-8 (RFC 3629). */
-	if (code < smallest[n] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
+	if (*code < smallest[n] || (*code >= 0xd800 && *code < 0xe000) || *code > 0x10ffff)
 		return 0;
 	return n;
 }
 
-size_t human_is_control(const char *text, size_t size)
+size_t human_utf8(const char *text, size_t size)
 {
-	unsigned char c = (unsigned char)text[0], next = size > 1 ? (unsigned char)text[1] : 0;
+	uint32_t code;
 
-	if (c == 0xc2 && next >= 0x80 && next < 0xa0)
-		return 2;
-	return c < 0x20 || c == 0x7f;
+	return read_character(text, size, &code);
+}
+
+size_t human_is_control(const char *text, size_t size, uint32_t *code)
+{
+	/* Above C1: what turns the direction of the text around it (UAX #9), and what ends a line (UAX #14). */
+	static const struct {
+		uint32_t first, last;
+	} controls[] = {
+		{ 0x00, 0x1f }, { 0x7f, 0x9f },
+		{ 0x61c, 0x61c }, { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2066, 0x2069 },
+	};
+	size_t n = read_character(text, size, code);
+
+	for (size_t i = 0; n && i < COUNT(controls); i++)
+		if (*code >= controls[i].first && *code <= controls[i].last)
+			return n;
+	return 0;
 }
 
 unsigned human_text(char *to, unsigned columns, const char *text, size_t size)
@@ -242,6 +258,7 @@ unsigned human_text(char *to, unsigned columns, const char *text, size_t size)
 
 	for (size_t i = 0; i < length; column++) {
 		size_t n = human_utf8(text + i, length - i);
+		uint32_t code;
 
 		if (column == columns - dots)
 			cut = used;
@@ -250,7 +267,7 @@ unsigned human_text(char *to, unsigned columns, const char *text, size_t size)
 			to[cut + dots] = '\0';
 			return columns;
 		}
-		if (!n || human_is_control(text + i, n)) {
+		if (!n || human_is_control(text + i, n, &code)) {
 			to[used++] = '?';
 		} else {
 			memcpy(to + used, text + i, n);

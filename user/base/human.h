@@ -48,9 +48,10 @@ unsigned human_text(char *to, unsigned columns, const char *text, size_t size);
 /* The same, but writes the copy to a writer. */
 unsigned human_print(struct out *out, unsigned columns, const char *text, size_t size);
 
-/* The bytes of the control character at the start of the text, which a terminal may obey: C0, DEL, and C1 (U+0080 to
- * U+009F). 0: there is none. */
-size_t human_is_control(const char *text, size_t size);
+/* The bytes of the control character at the start of the text, which a terminal may obey: C0, DEL, C1 (U+0080 to
+ * U+009F), and what turns the direction of text, so that a name could change the numbers beside it. Its number goes to
+ * *code. 0: there is none. */
+size_t human_is_control(const char *text, size_t size, uint32_t *code);
 
 /* The bytes of the UTF-8 character at the start of the text; 0: there is none. */
 size_t human_utf8(const char *text, size_t size);

@@ -99,19 +99,20 @@ void js_append(json_t *array, json_t *value)
 		need_value(NULL);
 }
 
-/* Writes DEL and C1 (U+0080 to U+009F), which JSON permits and a terminal may obey, as \u007F. jansson escapes the
- * other control characters in texts, and never ends a piece inside a character. */
+/* Writes DEL and all above DEL that human_is_control(), which JSON permits and a terminal may obey, as \u007F. jansson
+ * escapes the other control characters in texts, and never ends a piece inside a character. */
 static int write_piece(const char *data, size_t size, void *arg)
 {
 	size_t written = 0;
 
 	for (size_t i = 0; i < size; i++) {
-		size_t n = (unsigned char)data[i] < 0x7f ? 0 : human_is_control(data + i, size - i);
+		uint32_t code;
+		size_t n = (unsigned char)data[i] < 0x7f ? 0 : human_is_control(data + i, size - i, &code);
 
 		if (!n)
 			continue;
 		out_bytes(arg, data + written, i - written);
-		out_printf(arg, "\\u%04X", (unsigned char)data[i + n - 1]);
+		out_printf(arg, "\\u%04X", (unsigned int)code);
 		i += n - 1;
 		written = i + 1;
 	}

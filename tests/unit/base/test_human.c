@@ -111,6 +111,9 @@ static void test_text(void **state)
 	check_text("", 5, "", 0);
 	/* A process may call itself anything. */
 	check_text("a\x1b[2Jb\n\x7f\xc2\x9b" "c", 20, "a?[2Jb???c", 10);
+	/* turned text: RLO, RLI, ALM, RLM, and a line separator; the characters beside these are text */
+	check_text("a\xe2\x80\xae\xe2\x81\xa7\xd8\x9c\xe2\x80\x8f\xe2\x80\xa8z", 20, "a?????z", 7);
+	check_text("\xe2\x80\x8d\xe2\x80\xaf\xd8\x9b", 20, "\xe2\x80\x8d\xe2\x80\xaf\xd8\x9b", 3);
 	check_text("\xff\xc3", 20, "??", 2);
 	check_text("h\xc3\xa4user.py", 9, "h\xc3\xa4user.py", 9);
 	check_text("\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", 4, "\xc3\xa4...", 4);
