@@ -160,6 +160,40 @@ static void check_cause(struct thread *t)
 		WRONG("cause: call with seq %u, not %u", frame->seq, call->seq);
 }
 
+static bool is_running_at(const struct thread *t, __u64 sp)
+{
+	for (unsigned int i = 0; i < t->depth; i++)
+		if (t->activations[i].is_call && t->activations[i].sp == sp)
+			return true;
+	return false;
+}
+
+/* Whether the stack still looks as if a call of this root ran. */
+static bool has_trampoline(struct thread *t, __u32 root)
+{
+	const struct thread_state *state = t->task.storage;
+
+	for (__u32 i = root; i < state->depth; i++)
+		if (state->frames[i].root == root && *stack_word(t, state->frames[i].sp) == TRAMPOLINE)
+			return true;
+	return false;
+}
+
+/* The program makes a system call, from deeper on the stack. A call that was left is no cause once its return address has
+ * been overwritten. */
+static void check_no_cause(struct thread *t)
+{
+	const struct call_frame *frame;
+
+	if (!t->task.storage)
+		return;
+	host.current = &t->task;
+	t->task.regs.sp = stack_base(t);
+	frame = running_call(t->task.storage, user_sp());
+	if (frame && !is_running_at(t, frame->sp) && !has_trampoline(t, frame->root))
+		WRONG("cause: call with seq %u, which was left", frame->seq);
+}
+
 /* ---- threads and processes ---- */
 
 static struct thread *make_thread(int tid, int tgid, struct thread *leader)
@@ -331,6 +365,8 @@ static void thread_event(struct thread *t, struct choices *c)
 		enter_program(t, c);
 	else if (what < 11 && is_call)
 		return_call(t);
+	else if (what < 11)
+		check_no_cause(t);
 	else if (what == 11)
 		scribble(t, c);
 	else if (what < 14 && !is_call && t->depth > 1 && choose(c, 2))

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/out_file.h"
@@ -16,6 +17,29 @@
 #include "patience.h"
 
 static char folder[64];
+
+/* Where a link of somebody else leads, which is put at the name of the next file just before the file is created. */
+static const char *planted;
+
+/* For out_file.c, in place of the C library's. */
+int open(const char *path, int flags, ...)
+{
+	unsigned int mode = 0;
+
+	if (flags & O_CREAT) {
+		va_list rest;
+
+		va_start(rest, flags);
+		mode = va_arg(rest, unsigned int);
+		va_end(rest);
+	}
+	if (flags & O_CREAT && planted) {
+		assert_int_equal(symlink(planted, path), 0);
+		assert_int_equal(lchown(path, 65534, 65534), 0);
+		planted = NULL;
+	}
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
 
 static int enter(void **state)
 {
@@ -165,6 +189,28 @@ static void beside(void **state)
 	assert_int_equal(out_file_create_beside("none/file", other, sizeof(other)), -ENOENT);
 }
 
+/* Somebody is faster: a link comes to the name after the look at the name. */
+static void a_link_comes_in_between(void **state)
+{
+	char name[64];
+	int fd;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	alarm(PATIENCE);
+	planted = "gone";
+	assert_int_equal(out_file_open("file", false), OUT_FILE_FOREIGN);
+	assert_null(planted);
+	planted = "gone";
+	fd = out_file_create_beside("file", name, sizeof(name));
+	assert_true(fd >= 0);
+	assert_null(planted);
+	close(fd);
+	assert_holds(name, "", 0600);
+	assert_int_equal(access("gone", F_OK), -1);
+}
+
 static void beginnings_are_foreseen(void **state)
 {
 	static const struct { const char *path; int wanted; } rows[] = {
@@ -199,6 +245,7 @@ int main(void)
 		TEST(pipes_and_devices),
 		TEST(somebody_elses),
 		TEST(beside),
+		TEST(a_link_comes_in_between),
 		TEST(beginnings_are_foreseen),
 	};
 

@@ -17,7 +17,9 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
@@ -28,6 +30,21 @@
 #define SHORT_NS 100000000ULL
 #define LONG_NS (PATIENCE * 1000000000ULL)
 #define BYTES 100000
+#define SECOND_NS 1000000000ULL
+
+/* ---- time: in place of the C library's clock ---- */
+
+static uint64_t ahead_ns, step_ns; /* what the clock shows too much, and how much that grows by a look */
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int err = (int)syscall(SYS_clock_gettime, clock, now);
+	uint64_t ns = (uint64_t)now->tv_sec * SECOND_NS + (uint64_t)now->tv_nsec + ahead_ns;
+
+	ahead_ns += step_ns;
+	*now = (struct timespec){ (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
+	return err;
+}
 
 /* ---- what workers do here: the kinds stand for behaviours ---- */
 
@@ -407,6 +424,27 @@ static void users_are_charged(void **state)
 	parse_child_end(&child);
 }
 
+/* Slow answers are charged, quick ones are not. A minute later files are read again. */
+static void slow_answers_are_charged(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	int slow = 0;
+
+	(void)state;
+	for (int i = 0; i < 500; i++)
+		assert_int_equal(ask_owner(child.client, ECHO, 5, LONG_NS), 7);
+	step_ns = SECOND_NS; /* an answer takes some looks at the clock */
+	while (slow < 40 && ask_owner(child.client, ECHO, 5, LONG_NS) == 7)
+		slow++;
+	step_ns = 0;
+	assert_in_range(slow, 2, 20);
+	assert_int_equal(ask_owner(child.client, ECHO, 5, LONG_NS), -EDQUOT);
+	assert_int_equal(ask_owner(child.client, ECHO, 6, LONG_NS), 7);
+	ahead_ns += 61 * SECOND_NS;
+	assert_int_equal(ask_owner(child.client, ECHO, 5, LONG_NS), 7);
+	parse_child_end(&child);
+}
+
 static void *cancel_soon(void *parser)
 {
 	usleep(100000);
@@ -501,6 +539,7 @@ int main(void)
 		TEST(owners_have_workers),
 		TEST(owners_have_bounds),
 		TEST(users_are_charged),
+		TEST(slow_answers_are_charged),
 		TEST(waiting_can_be_ended),
 		TEST(nobody_is_left),
 		TEST(no_keeper),

@@ -95,6 +95,7 @@ static const struct {
 #define BELOW(folder) "/home/me/" folder "/env/lib/python3.12/site-packages/"
 	{ "application", { LIBCUDA, LIB(BELOW("torch") "mylib/_ext.cpython-312-x86_64-linux-gnu.so"), PYTHON, TRAIN_PY } },
 	{ "application", { LIBCUDA, LIB("/home/me/torch/plain.so"), APP, LIBC } },
+	{ "application", { LIBCUDA, PYTHON, PYFRAME("/home/me/torch/train.py"), LIBC } },
 	{ "application", { LIBCUDA, LIB("/home/me/cupy/jaxlib/vllm/plain.so"), APP, LIBC } },
 	{ "JAX/XLA", { LIBCUDA, LIB(BELOW("torch") "jaxlib/_jax.so"), PYFRAME(BELOW("torch") "jax/_src/api.py"), TRAIN_PY } },
 	{ "JAX/XLA", { LIBCUDA, LIB(BELOW("torch") "jax_plugins/xla_cuda12/plugin.so"), PYTHON, TRAIN_PY } },
