@@ -163,6 +163,9 @@ static int take_word(struct options *options, const char *word, char **cause)
 	command = cli_commands[options->command].word;
 	if (takes_file(options))
 		return cli_wrong(cause, "'%s' takes one recording: '%s' is one too many", command, word);
+	if (options->command == CLI_TOP)
+		return cli_wrong(cause, "'%s' is not an option; to see this process: gpumemtrace top -p %s", word,
+				 word);
 	if (options->command != CLI_TRACE)
 		return cli_wrong(cause, "'%s' takes no argument: remove '%s'", command, word);
 	if (cli_command_find(word) > 0)
@@ -353,7 +356,7 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 		err = parse_words(&table, options, argc - skip, argv + skip, cause);
 	if (options->command == CLI_TOP) {
 		options->command = CLI_TRACE;
-		options->all = true;
+		options->all |= !cli_target_option(options);
 	}
 	if (!err && skip && options->child)
 		err = cli_wrong(cause, "'%s' runs no command", argv[1]);

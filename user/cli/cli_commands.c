@@ -23,6 +23,7 @@ const struct cli_example cli_examples[] = {
 	{ CLI_TRACE, "-- python train.py", "trace a program from its start" },
 	{ CLI_TRACE, "-a -d 60 -o run.gmt", "record all CUDA processes for a minute" },
 	{ CLI_TOP, "top", "GPU memory now; ? lists the keys" },
+	{ CLI_TOP, "top -p train.py", "the same for one program" },
 	{ CLI_TOP, "top -i 0.2 -o run.gmt", "five views a second, and a recording" },
 	{ CLI_REPORT, "report run.gmt", "what stands out, and what to do" },
 	{ CLI_REPORT, "report --full run.gmt", "all tables behind the answer" },

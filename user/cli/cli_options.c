@@ -15,7 +15,7 @@
 
 /* Which commands take an option. */
 #define FOR_TRACE (1u << CLI_TRACE | 1u << CLI_TOP)
-#define FOR_TARGETS (1u << CLI_TRACE) /* `top` has all processes */
+#define FOR_COMMAND (1u << CLI_TRACE) /* `top` runs none */
 #define FOR_REPLAY (1u << CLI_REPORT)
 #define FOR_DOCTOR (1u << CLI_DOCTOR)
 #define FOR_LIST (1u << CLI_LIST)

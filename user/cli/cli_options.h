@@ -13,7 +13,7 @@
 #define CLI_COMMANDS(X)                                                           \
 	X(TRACE, "", "-p PID|NAME | -a | -- COMMAND [ARG...]", \
 	  "trace CUDA processes, and show who holds GPU memory")            \
-	X(TOP, "top", "", "show the live view of every process that uses CUDA: the same as -a") \
+	X(TOP, "top", "", "show the live view of all processes that use CUDA, or of some (-p)") \
 	X(REPORT, "report", "FILE.gmt", "print the report of a recording; needs neither root nor a GPU") \
 	X(OOM, "oom", "FILE.gmt|DIR...", "explain why memory ran out; DIR: list the dumps there") \
 	X(RECORDS, "records", "FILE.gmt", "print the records of a recording or a dump, a line each") \

@@ -20,31 +20,31 @@
  */
 
 /* ---- What is traced ---- */
-OPTION('p', "pid", "PID|NAME", TRACED, FOR_TARGETS, MEMBER(pids, pids),
+OPTION('p', "pid", "PID|NAME", TRACED, FOR_TRACE, MEMBER(pids, pids),
        "trace processes and their children; may be repeated",
        "Trace these processes, the children that they have, and those that they fork: a process id, a list of ids with"
        " commas, or the name of a command, a program or a script (`train.py`); see `TARGETS`. May be given more than"
        " once.")
-OPTION('a', "all", NULL, TRACED, FOR_TARGETS, MEMBER(flag, all),
+OPTION('a', "all", NULL, TRACED, FOR_TRACE, MEMBER(flag, all),
        "trace every process that uses CUDA, now or later",
        "Trace every process that has libcuda mapped, now or later.")
-OPTION(0, "container", "ID|NAME", TRACED, FOR_TARGETS, MEMBER(list, containers),
+OPTION(0, "container", "ID|NAME", TRACED, FOR_TRACE, MEMBER(list, containers),
        "trace the processes of a container, now or later",
        "Trace the processes of a container, and those that start there later: the id, its first 4 or more digits, or"
        " the name; see `TARGETS`. May be given more than once, as the four options below.")
-OPTION(0, "cgroup", "PATH", TRACED, FOR_TARGETS, MEMBER(list, cgroups),
+OPTION(0, "cgroup", "PATH", TRACED, FOR_TRACE, MEMBER(list, cgroups),
        "trace the processes in a cgroup and below",
        "Trace the processes in a cgroup and below, and those that start there later: the path as in"
        " */proc/PID/cgroup*, or below */sys/fs/cgroup*.")
-OPTION(0, "unit", "UNIT", TRACED, FOR_TARGETS, MEMBER(list, units),
+OPTION(0, "unit", "UNIT", TRACED, FOR_TRACE, MEMBER(list, units),
        "trace the processes of a systemd unit",
        "Trace the processes of a systemd unit, and those that start there later: a service, a scope or a slice. A"
        " name without one of these endings means a service.")
-OPTION(0, "slurm-job", "JOB[.STEP]", TRACED, FOR_TARGETS, MEMBER(list, slurm_jobs),
+OPTION(0, "slurm-job", "JOB[.STEP]", TRACED, FOR_TRACE, MEMBER(list, slurm_jobs),
        "trace a Slurm job or task (1234_5) on this machine",
        "Trace the processes of a Slurm job, of a task of an array (`1234_5`) or of a step (`1234.0`) on this machine,"
        " and those that start there later.")
-OPTION(0, "pod", "UID|POD", TRACED, FOR_TARGETS, MEMBER(list, pods),
+OPTION(0, "pod", "UID|POD", TRACED, FOR_TRACE, MEMBER(list, pods),
        "trace the processes of a Kubernetes pod",
        "Trace the processes of a Kubernetes pod, and those that start there later: its uid, its name, or"
        " NAMESPACE/NAME.")
@@ -95,7 +95,7 @@ OPTION('v', "verbose", NULL, SHOWN, FOR_ALL,
        MEMBER(times, verbose, .others = { { FOR_OOM, "show requests that a retry satisfied in full, too" } }),
        "print more messages; may be repeated",
        "Print more messages. May be given more than once.")
-OPTION(0, "live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_ALWAYS),
+OPTION(0, "live", NULL, SHOWN, FOR_COMMAND, SETS(live, CLI_ALWAYS),
        "live view even if COMMAND uses the same terminal",
        "Show the live view even if *COMMAND* writes to the same terminal or file. By default the live view is off in"
        " this case. On a terminal the screen has no keys then: what is typed is for *COMMAND*. What"

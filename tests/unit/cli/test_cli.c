@@ -191,7 +191,7 @@ static void test_command(void **state)
 	drop(p);
 }
 
-/* It is -a, in one word. */
+/* Without targets it is -a, in one word. */
 static void test_top(void **state)
 {
 	struct parsed *p = parse_ok("top -i 2 -o run.gmt");
@@ -201,6 +201,14 @@ static void test_top(void **state)
 	assert_true(p->options.all);
 	assert_true(p->options.interval_ns == 2000000000);
 	assert_string_equal(p->options.output, "run.gmt");
+	drop(p);
+	p = parse_ok("top -p 42 --pod web");
+	assert_int_equal(p->options.command, CLI_TRACE);
+	assert_false(p->options.all);
+	assert_int_equal(p->options.pids.list[0], 42);
+	drop(p);
+	p = parse_ok("top -a");
+	assert_true(p->options.all);
 	drop(p);
 }
 
@@ -358,8 +366,9 @@ static void test_refused_words(void **state)
 static void test_refused_top(void **state)
 {
 	static const struct refused cases[] = {
-		{ "top -p 1", "--pid cannot be used with 'top'" },
-		{ "top 42", "'top' takes no argument: remove '42'" },
+		{ "top -p 1 -a", "-a and -p cannot be combined: -a traces every process" },
+		{ "top --live", "--live cannot be used with 'top'" },
+		{ "top 42", "'42' is not an option; to see this process: gpumemtrace top -p 42" },
 		{ "top -- cmd", "'top' runs no command" },
 	};
 
