@@ -70,6 +70,7 @@ struct call {
 	bool had_callback;
 	bool is_stub;            /* the driver's function of this name does the work */
 	bool has_context;        /* its argument is a context */
+	bool has_popped;         /* the collector has taken the context off its list */
 	bool has_address;        /* its argument is the address that follows, or a number of a device */
 	__u64 address;
 	bool looks_inner;        /* made by the library's code, in an unprobed function */

@@ -64,6 +64,17 @@ static struct collector {
 	__u8 range_what;
 } collector;
 
+/* The call gives a context back. */
+static bool is_out_context(__u16 api)
+{
+	return api == GMT_API_cuCtxPopCurrent_v2 || api == GMT_API_cuCtxCreate_v4;
+}
+
+static __u64 top_of(const struct context_stack *s)
+{
+	return s->depth ? s->list[s->depth - 1] : 0;
+}
+
 static void set_top(struct context_stack *s, __u64 context)
 {
 	s->depth -= s->depth > 0;
@@ -75,6 +86,8 @@ static void change_context(struct context_stack *s, __u16 api, __u64 context)
 {
 	if (api == GMT_API_cuCtxSetCurrent)
 		set_top(s, context);
+	else if (api == GMT_API_cuCtxDestroy_v2)
+		s->depth -= context && top_of(s) == context;
 	else if (api == GMT_API_cuCtxPopCurrent_v2)
 		s->depth -= s->depth > 0;
 	else if (s->depth < CONTEXTS)
@@ -84,11 +97,6 @@ static void change_context(struct context_stack *s, __u16 api, __u64 context)
 static bool is_of_context(__u16 api)
 {
 	return gmt.specs[api].flags & (GMT_API_CTX | GMT_API_CHANGE);
-}
-
-static __u64 top_of(const struct context_stack *s)
-{
-	return s->depth ? s->list[s->depth - 1] : 0;
 }
 
 /* The newest call of the thread with the record's number. */
@@ -151,6 +159,18 @@ static void check_call(const struct gmt_call *rec, struct call *call)
 		WRONG("call %d has another result", number);
 }
 
+/* A context that is destroyed leaves the thread's stack when the call begins, and comes back if the call fails. */
+static void see_change(const struct gmt_call *rec, struct call *call, struct context_stack *believed)
+{
+	unsigned int depth = believed->depth;
+
+	if (!rec->rc)
+		change_context(believed, rec->api, rec->vals[0]);
+	else if (rec->phase == GMT_PHASE_UNDO && call->has_popped && believed->depth < CONTEXTS)
+		believed->list[believed->depth++] = rec->vals[0];
+	call->has_popped = believed->depth < depth;
+}
+
 static void see_call(const struct gmt_call *rec)
 {
 	struct call *call = find_call(rec);
@@ -162,8 +182,7 @@ static void see_call(const struct gmt_call *rec)
 	if (rec->unread & GMT_CALL_CONTEXT_LOST)
 		believed->depth = 0;
 	if (is_of_context(rec->api)) {
-		if (!rec->rc)
-			change_context(believed, rec->api, rec->vals[0]);
+		see_change(rec, call, believed);
 	} else if (is_orphan(call)) {
 		/* The call around this one was hidden, which was counted. It may have changed the context already. */
 	} else if (thread && !collector.lost_context && top_of(believed) && top_of(believed) != top_of(&thread->contexts)) {
@@ -207,6 +226,8 @@ static const __u16 apis[] = {
 	GMT_API_cuMemAlloc_v2, GMT_API_cuMemFree_v2, GMT_API_cuMemMap, GMT_API_cuModuleLoadData,
 	GMT_API_cuGraphExecDestroy, GMT_API_cuDevicePrimaryCtxReset_v2,
 	GMT_API_cuCtxSetCurrent, GMT_API_cuCtxPushCurrent_v2, GMT_API_cuCtxPopCurrent_v2,
+	GMT_API_cuCtxCreate_v4, GMT_API_cuCtxDestroy_v2,
+	GMT_API_cuDevicePrimaryCtxRetain, GMT_API_cuDevicePrimaryCtxRelease_v2,
 };
 #define APIS (sizeof(apis) / sizeof(*apis))
 #define APIS_OF_DRIVER 4 /* those that the driver calls itself */
@@ -223,6 +244,10 @@ static void set_specs(void)
 		{ GMT_API_cuCtxSetCurrent, GMT_API_QUIET_ERROR | GMT_API_CHANGE, false },
 		{ GMT_API_cuCtxPushCurrent_v2, GMT_API_QUIET_ERROR | GMT_API_CTX, false },
 		{ GMT_API_cuCtxPopCurrent_v2, GMT_API_QUIET_ERROR | GMT_API_CTX, true },
+		{ GMT_API_cuCtxCreate_v4, GMT_API_CTX, true },
+		{ GMT_API_cuCtxDestroy_v2, GMT_API_RELEASE | GMT_API_CTX, false },
+		{ GMT_API_cuDevicePrimaryCtxRetain, 0, true },
+		{ GMT_API_cuDevicePrimaryCtxRelease_v2, GMT_API_RELEASE, false },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -284,8 +309,10 @@ static void begin_call(struct thread *t, struct choices *c, __u16 api, enum code
 			       .is_target = state || host_target(t->task.tgid) };
 	if (of >= 0 && machine.calls[of].is_stub)
 		call->same = machine.calls[of].same;
-	call->has_context = is_of_context(api) && api != GMT_API_cuCtxPopCurrent_v2;
+	call->has_context = is_of_context(api) && !is_out_context(api);
 	call->context = choose(c, 4);
+	if (api == GMT_API_cuCtxDestroy_v2 && choose(c, 2))
+		call->context = top_of(&t->contexts);
 	if (call->same != number)
 		call->context = machine.calls[call->same].context;
 	call->rc = (__s32[]){ 0, 0, 0, 0, 0, 0, 2, 1 }[choose(c, 8)];
@@ -327,7 +354,7 @@ static void do_work(struct thread *t, struct call *call)
 		return;
 	if (real->api == GMT_API_cuCtxPopCurrent_v2)
 		real->result = top_of(&t->contexts);
-	change_context(&t->contexts, real->api, real->context);
+	change_context(&t->contexts, real->api, is_out_context(real->api) ? real->result : real->context);
 }
 
 static __u32 expected_at_return(const struct call *call)
