@@ -238,8 +238,9 @@ static void module_line(struct report_answer *a, size_t index)
 	out_init_mem(&line);
 	stack_text_module(&line, a->view, top->module, TEXT_COLUMNS - FINDING_TEXT_LABEL - (unsigned)strlen(end));
 	out_text(&line, end);
-	report_put(page_part(&a->page, is_main(a, index) ? REPORT_FIRST_GPUS : rank_of_table(a, index), PAGE_LINES, 1),
-		   a->opts, "MODULES", &line);
+	/* No GPU is left out for the module. */
+	report_put(page_part(&a->page, a->is_first ? REPORT_FIRST_TABLES : REPORT_TABLES, PAGE_LINES, 1), a->opts,
+		   "MODULES", &line);
 }
 
 void report_lines(struct report_answer *a, size_t index)

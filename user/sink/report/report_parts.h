@@ -22,7 +22,7 @@ enum report_rank {
 	REPORT_ADVICE,           /* what stands below findings of others */
 	REPORT_PROCESSES,        /* processes without findings */
 	REPORT_GPUS,
-	REPORT_FIRST_TABLES,     /* numbers and lines of code of the first process's other GPUs */
+	REPORT_FIRST_TABLES,     /* numbers and lines of code of the first process's other GPUs, and all its modules */
 	REPORT_ALIKE_ONES,
 	REPORT_TABLES,           /* the same of other processes */
 };
