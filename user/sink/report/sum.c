@@ -6,7 +6,7 @@
  *     nvidia-smi (NVML)               2,345 MiB  at 10:17:23, 5.0 s before the end
  *       allocated by calls            1,800      cuMemAlloc 1,200, cuMemCreate 600
  *       CUDA context                    498
- *       modules and kernels              12
+ *       modules                          12
  *       before attach                    35      3 kernel objects freed since, sizes unknown
  *       residual                          0
  */
@@ -110,10 +110,10 @@ static void physical_terms(struct column *column, const struct view *view, const
 	print_term(column, "allocated by calls", (int64_t)s->attributed);
 	class_parts(column, s->by_class);
 	print_term_line(column, "CUDA context", s->context);
-	print_term_line(column, "modules and kernels", s->modules);
+	print_term_line(column, "modules", s->modules);
 	print_term_line(column, "pool reserve", s->pool_reserve);
 	print_term_line(column, "rounding", s->rounding);
-	print_term_line(column, "other (streams, launch)", s->other);
+	print_term_line(column, "streams, launches", s->other);
 	print_term_line(column, "checkpointed to the host", -(int64_t)s->checkpointed);
 }
 
