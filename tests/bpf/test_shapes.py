@@ -210,7 +210,7 @@ def growing():
         has(report, "LINES ", line)
         has(verdict, "ASKED ", f"WHERE  {line}")
         # In the pretended GPU, a cache and its longer copy are there at the same time, for long.
-        check("growing in both halves" not in verdict or "WHY    growth: " in verdict, verdict)
+        check("growing all along" not in verdict or "WHY    growth: " in verdict, verdict)
         if kind == "outputs":
             has(report, "GROWTH  (guess) " + line)
             has(verdict, "WHY    growth: ", "at " + line, "and PyTorch's own memory limit")

@@ -152,7 +152,7 @@ def leak(s):
     with s.run.filling:            # from its start on: who waits for the GPU does not grow meanwhile
         case = Case(s, "leak")
         dump = case.fatal()
-    case.says(dump, "oom_work.py", "remember", "growing in both halves", "growth: ", "in both halves of that time, at ",
+    case.says(dump, "oom_work.py", "remember", "growing all along", "growth: ", "growing all along, at ",
               "find what keeps the memory made at oom_work.py:")
     s.equal("dump", "the cause", dump["oom"]["cause"], "growth", "")
     why = dump["oom"]["parts"]["why"][0]

@@ -378,8 +378,8 @@ static void findings_of_several_processes(void **state)
 	now.view.findings = findings;
 	now.view.finding_count = 12;
 	assert_int_equal(line_with("OOM     pid 100, 101, 102, 103 ...: 18 requests for memory failed; o says why"),
-			 line_with("LEAK    pid 100, GPU 0: (guess) +1 MiB on average") - 1);
-	assert_true(line_with("LEAK    pid 101, GPU 0: (guess) +1 MiB on average"));
+			 line_with("LEAK    pid 100, GPU 0: (guess) about +1 MiB in each of") - 1);
+	assert_true(line_with("LEAK    pid 101, GPU 0: (guess) about +1 MiB in each of"));
 	picture = drawn(80, 24);
 	assert_non_null(strstr(picture, "1:processes"));
 	free(picture);

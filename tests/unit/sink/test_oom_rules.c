@@ -210,14 +210,14 @@ static void test_leaks(void **state)
 	begin_torch(&r, 3 * GiB, 10 * MiB);
 	SAYS_IF(&r, keep_much, "a leak: the last 3", "WHY    GPU 1 is full");
 	begin_torch(&r, 3 * GiB, 10 * MiB);
-	SAYS_IF(&r, grow_now_and_then, "outlived", "WHY    a leak: at least 20 of the last 400 iterations left memory that"
+	SAYS_IF(&r, grow_now_and_then, "had ended", "WHY    a leak: at least 20 of the last 400 iterations left memory that"
 		" is still allocated, 7.8 GiB in all (guess)");
 	begin_torch(&r, 3 * GiB, 10 * MiB);
 	SAYS_IF(&r, grow_without_keeping, "a leak:", "WHY    GPU 1 is full");
 	begin_torch(&r, 3 * GiB, 10 * MiB);
 	SAYS_IF(&r, grow_unkept, "WHY    a leak", "WHY    GPU 1 is full");
 	begin_torch(&r, 3 * GiB, 10 * MiB);
-	SAYS_IF(&r, grow_by_gradients, "outlived", "WHY    a leak: each of the last 20 iterations left more memory allocated"
+	SAYS_IF(&r, grow_by_gradients, "had ended", "WHY    a leak: each of the last 20 iterations left more memory allocated"
 		" than the one before, 400 MiB on average (guess)");
 	begin_torch(&r, 3 * GiB, 10 * MiB);
 	SAYS_IF(&r, grow_late, "WHY    a leak", "WHY    GPU 1 is full");
@@ -331,7 +331,7 @@ static void test_growth(void **state)
 
 	(void)state;
 	begin_growth(&r);
-	SAYS_IF(&r, grow_well, NULL, "WHY    growth: 20 GiB of 79 GiB came since ", ", in both halves of that time, at ");
+	SAYS_IF(&r, grow_well, NULL, "WHY    growth: 20 GiB of 79 GiB came since ", ", growing all along, at ");
 	begin_growth(&r);
 	SAYS_IF(&r, shrink, "growth:", "WHY    GPU 1 is full");
 	begin_growth(&r);
@@ -462,7 +462,7 @@ static void test_little_growth_below_a_limit(void **state)
 		records_apply(&r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
 		SAYS_IF(&r, grow_a_little, i ? "growth:" : NULL,
 			i ? "WHY    PyTorch's own memory limit" : "WHY    growth: 3 MiB of 10 MiB came since ",
-			i ? "ASKED" : ", in both halves of that time, at ",
+			i ? "ASKED" : ", growing all along, at ",
 			i ? "ASKED" : "and PyTorch's own memory limit refused the request");
 	}
 }
@@ -506,8 +506,8 @@ static void test_an_earlier_failure(void **state)
 		begin(&r);
 		FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
 		records_exit(&r, 256);
-		SAYS_IF(&r, changes[i], i ? NULL : "look at an earlier failure", "WHY    not known: there is no picture",
-			i ? "DO     1 look at an earlier failure" : "ASKED");
+		SAYS_IF(&r, changes[i], i ? NULL : "look at the earlier failures", "WHY    not known: who held the memory",
+			i ? "DO     1 look at the earlier failures" : "ASKED");
 	}
 }
 

@@ -215,8 +215,8 @@ static void test_no_picture(void **state)
 	}
 	oom_free(ooms_take(r.ooms));
 	records_exit(&r, 256);
-	SAYS(&r, "free,", "ASKED  20 GiB", "WHY    not known: there is no picture of that moment, so the holders of the memory are"
-	     " not known", "exited with 1");
+	SAYS(&r, "free,", "ASKED  20 GiB", "WHY    not known: who held the memory at that moment was not recorded",
+	     "exited with 1");
 }
 
 /* Memory of the scene's GPU that the kernel driver gives or refuses outside all traced calls. */
@@ -241,8 +241,8 @@ static void test_a_launch(void **state)
 	records_block(&r, A, 512, 512, GiB);
 	video_memory(&r, 0x51, 2 * MiB);
 	records_exit(&r, 256);
-	SAYS(&r, "another process: p", "ASKED  2 MiB outside all traced calls, probably for a launch",
-	     "WHY    launches, streams and other calls that do not allocate take 79 GiB, more than usual",
+	SAYS(&r, "another process: p", "ASKED  2 MiB outside all traced calls, probably to launch a kernel",
+	     "WHY    kernels, streams and graphs take 79 GiB beside all allocations, more than usual",
 	     "and PyTorch's cache: 1.0 GiB of its 1 GiB are cached, and only tensors can use them",
 	     "    2 MiB   0 %  free, less than this");
 }
@@ -265,7 +265,7 @@ static void test_in_the_way(void **state)
 		if (i)
 			SAYS(&r, NULL, "and another process: pid 200 (name unknown) holds 24 MiB of 80 GiB; without it", "less than this");
 		else
-			SAYS(&r, "another process", "WHY    launches, streams and other calls that do not allocate take 77 GiB");
+			SAYS(&r, "another process", "WHY    kernels, streams and graphs take 77 GiB");
 	}
 }
 

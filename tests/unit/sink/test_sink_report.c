@@ -352,13 +352,13 @@ static void test_other_findings(void **state)
 	now.rows[7].torch.seen = now.rows[7].torch.training.is_training = true;
 	now.rows[7].torch.training.growth = (struct view_growth){ .bytes = 12 * MIB, .count = 5, .iterations = 5 };
 	now.rows[7].torch.training.categories[GMT_CATEGORY_KEPT].late = 60 * MIB;
-	check_says("LEAK    pid 507 train.py: (guess) +12 MiB on average in the last 5 iterations\n", "more of other");
+	check_says("LEAK    pid 507 train.py: (guess) about +12 MiB in each of the last 5 iterations\n", "more of other");
 	for (int i = 3; i < 8; i++) {
 		now.procs[i].ooms[GMT_OOM_RAISED] = 1;
 		now.rows[i].context = GIB * 2;
 	}
 	check_says("OOM     pid 503 train.py: 1 request for memory failed\n", "OOM     pid 507");
-	check_says("LEAK    pid 507 train.py: (guess) +12 MiB on average in the last 5 iterations\n", "CONTEXT pid 507");
+	check_says("LEAK    pid 507 train.py: (guess) about +12 MiB in each of the last 5 iterations\n", "CONTEXT pid 507");
 	check_says("\nMORE    5 processes, 3 findings: --full prints them\n", NULL);
 	text = report_of(&now, &(struct sink_opts){ .full = true });
 	assert_true(strstr(text, "OOM     pid 507 train.py: ") && strstr(text, "CONTEXT pid 507 train.py: "));
@@ -423,7 +423,7 @@ static void test_leak(void **state)
 	t->categories[GMT_CATEGORY_KEPT].live = 200 * MIB;
 	t->growth.time_ns = S / 2;
 	t->growth.end_ns = now.view.now_ns - S;
-	check_says("LEAK    (guess) +12 MiB on average in the last 5 iterations, 200 MiB kept", "had been kept");
+	check_says("LEAK    (guess) about +12 MiB in each of the last 5 iterations, 200 MiB kept", "had been kept");
 	check_says("the GPU is full in about 11m 00s (6,596 iterations) at this rate", NULL);
 	now.procs[0].exited = true;
 	t->categories[GMT_CATEGORY_KEPT].at_peak = 200 * MIB;
@@ -488,7 +488,7 @@ static void test_nothing_found(void **state)
 	now.rows[0].torch.reserved.live = 4 * GIB;
 	check_says("the cache (PyTorch was seen for less than 10 s)", "no large unused cache");
 	now.rows[0].torch.recent_known = true;
-	check_says("CACHE   2.9 GiB of 4 GiB reserved: no tensor has needed them in the last 10 s torch.cuda.empty_cache()", "FOUND");
+	check_says("CACHE   PyTorch reserves 4 GiB; no tensor has needed 2.9 GiB of it in the last 10 s torch.cuda.empty_cache()", "FOUND");
 	now.rows[0].torch.reserved.live = 1700 * MIB;
 	now.gpus[1].has_memory = false;
 	check_says("other processes (NVML gave no numbers)", "in the way");

@@ -401,6 +401,41 @@ static void untraced(void **state)
 	check_verdict(&r, "oom-untraced.txt");
 }
 
+/* Nothing tells what was free: others may hold the rest. */
+static void unknown_free(void **state)
+{
+	struct gmt_gpu rec = { .index = 1, .minor = 1, .name = "GPU" };
+	struct records r;
+
+	(void)state;
+	begin(&r, API_LAYER);
+	records_uuid(1, rec.uuid);
+	records_apply(&r, &rec, GMT_KIND_GPU, sizeof(rec));
+	r.stack_id = LOAD_STACK;
+	CALL(&r, cuMemAlloc_v2, A, 20 * GiB);
+	FAIL(&r, cuMemAlloc_v2, OOM, 0, GiB);
+	records_exit(&r, 256);
+	check_verdict(&r, "oom-unknown-free.txt");
+}
+
+/* The report names each cause in a few words. */
+static void each_cause_has_words(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < OOM_CAUSE_COUNT; kind++) {
+		struct oom_why why = { .cause = (enum oom_cause_kind)kind, .asked = GiB, .bytes = GiB };
+		struct out out;
+		char *text;
+
+		out_init_mem(&out);
+		finding_text_why(&out, &why, 1);
+		text = out_take(&out);
+		assert_null(strstr(text, "null"));
+		assert_non_null(oom_cause_word((enum oom_cause_kind)kind));
+		free(text);
+	}
+}
+
 static void too_large(void **state)
 {
 	struct records r;
@@ -581,6 +616,7 @@ int main(void)
 		cmocka_unit_test(activations),	   cmocka_unit_test(pieces),
 		cmocka_unit_test(neighbour),	   cmocka_unit_test(small_neighbour),
 		cmocka_unit_test(untraced),	   cmocka_unit_test(too_large),
+		cmocka_unit_test(unknown_free),	   cmocka_unit_test(each_cause_has_words),
 		cmocka_unit_test(large),	   cmocka_unit_test(framework_limit),
 		cmocka_unit_test(other_limit),	   cmocka_unit_test(unexplained),
 		cmocka_unit_test(host_memory),	   cmocka_unit_test(full),

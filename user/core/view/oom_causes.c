@@ -51,6 +51,16 @@ static uint64_t outlived_bytes(const struct view_training *t)
 	       bytes_beyond(t, GMT_CATEGORY_OPTIMIZER_STATE, share_of(parameters, STATE_SHARE));
 }
 
+/* How long another run takes, at the same rate, until it has filled what this run has filled and what was left. */
+static uint64_t until_full(const struct search *s, uint64_t grown, uint64_t span)
+{
+	const struct oom_facts *f = &s->v->facts;
+	uint64_t room = grown + f->cached + (f->is_limit ? 0 : oom_surely_free(f));
+	double until = grown ? (double)room / (double)grown * (double)span : 0;
+
+	return room >= grown && until < LEFT_NS_MOST ? (uint64_t)until : 0;
+}
+
 static void blame_leak(struct search *s)
 {
 	const struct view_training *t = s->torch ? &s->torch->training : NULL;
@@ -73,6 +83,7 @@ static void blame_leak(struct search *s)
 	c->each = t->growth.bytes;
 	c->count = t->growth.count;
 	c->iterations = t->growth.iterations;
+	c->again = until_full(s, left, t->growth.iterations);
 }
 
 static const struct view_stacks *all_stacks(const struct oom_view *v, const struct oom_view_row *r)
@@ -156,6 +167,7 @@ static void blame_growth(struct search *s)
 	c->bytes = bytes;
 	c->whole = whole;
 	c->since_ns = r->steady.since_ns;
+	c->again_ns = until_full(s, bytes, v->rec.hdr.ts_ns - c->since_ns);
 	c->line = most;
 }
 

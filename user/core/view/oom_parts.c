@@ -307,6 +307,22 @@ static bool is_other_unknown(const struct subject *s)
 	return !view_has_stacks(view_best_stacks(oom_gpu_row(s->v, r)));
 }
 
+/* Nothing tells what was free, so memory that is not traced may have taken the rest. */
+static bool may_be_untraced(const struct subject *s)
+{
+	const struct oom_facts *f = &s->v->facts;
+
+	return f->is_of_gpu && !f->is_limit && !f->is_unseen && f->has_free == OOM_FREE_UNKNOWN;
+}
+
+/* The first cause is the verdict. */
+static bool is_full_again(const struct subject *s)
+{
+	const struct oom_cause *c = &s->verdict->causes[0];
+
+	return c->again || c->again_ns;
+}
+
 static bool is_pinned(const struct subject *s)
 {
 	return s->v->rec.class_id == GMT_CLASS_PINNED || s->v->rec.class_id == GMT_CLASS_REGISTERED;
@@ -327,9 +343,11 @@ static const struct {
 	{ OOM_CAUSE_LEAK, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
 	{ OOM_CAUSE_LEAK, OOM_DO_FROM_START, is_late },
 	{ OOM_CAUSE_LEAK, OOM_DO_NOT_BATCH, NULL },
+	{ OOM_CAUSE_LEAK, OOM_DO_NOT_RESTART, is_full_again },
 	{ OOM_CAUSE_GROWTH, OOM_DO_FIND_GROWTH, NULL },
 	{ OOM_CAUSE_GROWTH, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
 	{ OOM_CAUSE_GROWTH, OOM_DO_FROM_START, is_late },
+	{ OOM_CAUSE_GROWTH, OOM_DO_NOT_RESTART, is_full_again },
 	{ OOM_CAUSE_STATE, OOM_DO_FIND_STATE, NULL },
 	{ OOM_CAUSE_STATE, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
 	{ OOM_CAUSE_STATE, OOM_DO_SHARD, is_mostly_model },
@@ -348,6 +366,7 @@ static const struct {
 	{ OOM_CAUSE_ACTIVATIONS, OOM_DO_SMALLER_BATCH, NULL },
 	{ OOM_CAUSE_ACTIVATIONS, OOM_DO_RECOMPUTE, NULL },
 	{ OOM_CAUSE_ACTIVATIONS, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
+	{ OOM_CAUSE_ACTIVATIONS, OOM_DO_TRACE_ALL, may_be_untraced },
 	{ OOM_CAUSE_LIMIT, OOM_DO_FROM_START, is_late },
 	{ OOM_CAUSE_LIMIT, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
 	{ OOM_CAUSE_LIMIT, OOM_DO_RAISE_LIMIT, NULL },
@@ -355,6 +374,8 @@ static const struct {
 	{ OOM_CAUSE_UNEXPLAINED, OOM_DO_LIST_OTHERS, NULL },
 	{ OOM_CAUSE_UNEXPLAINED, OOM_DO_TRACE_ALL, NULL },
 	{ OOM_CAUSE_HOST, OOM_DO_LESS_PINNED, is_pinned },
+	{ OOM_CAUSE_FULL, OOM_DO_LIST_OTHERS, may_be_untraced },
+	{ OOM_CAUSE_FULL, OOM_DO_TRACE_ALL, may_be_untraced },
 	{ OOM_CAUSE_FULL, OOM_DO_FROM_START, is_late },
 	{ OOM_CAUSE_FULL, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
 	{ OOM_CAUSE_FULL, OOM_DO_SHARD, is_mostly_model },

@@ -67,6 +67,8 @@ struct oom_cause {
 	uint64_t bytes, whole, each;
 	uint32_t count, iterations;
 	uint64_t since_ns;
+	uint64_t again;          /* LEAK: after so many iterations of another run memory is full again; 0: not known */
+	uint64_t again_ns;       /* GROWTH: after so long; likewise */
 	const struct view_line_row *line; /* the view's; NULL: the cause is not about a line */
 	size_t row;              /* in the view's rows: who holds the memory; OOM_VIEW_NONE */
 	bool is_minor;           /* true, but too little to come first */
@@ -107,6 +109,7 @@ struct oom_reason {
 	X(TRACE_ALL, "trace_all")                                                 \
 	X(TRACE_OTHER, "trace_other") X(FIND_KEEPER, "find_keeper")               \
 	X(FIND_GROWTH, "find_growth") X(NOT_BATCH, "batch_only_delays")           \
+	X(NOT_RESTART, "restart_only_delays")                                     \
 	X(FIND_STATE, "find_optimizer")                                           \
 	X(EXPANDABLE, "expandable_segments") X(FEW_SIZES, "few_sizes")            \
 	X(END_OTHER, "end_other") X(LIST_OTHERS, "list_others")                   \

@@ -71,7 +71,7 @@ static void put_tensors(struct out *out, const struct view_torch *t)
 	}
 	out_printf(&text, "%s, cached %s", before[0] == ',' ? ")" : "", human_bytes(view_torch_cached(t)).s);
 	if (t->gap_known && view_torch_cached(t))
-		out_printf(&text, ", largest gap %s", human_bytes(t->largest_free_gap).s);
+		out_printf(&text, ", largest piece %s", human_bytes(t->largest_free_gap).s);
 	text_wrap(out, "", TEXT_INDENT, TEXT_COLUMNS, &text);
 }
 

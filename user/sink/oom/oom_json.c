@@ -89,6 +89,8 @@ static json_t *cause_to_json(const struct oom_view *v, const struct oom_cause *c
 			 { "times", js_u64_if(c->count, c->count) },
 			 { "iterations", js_u64_if(c->iterations, c->iterations) },
 			 { "since", json_moment_if(&v->view, c->since_ns, c->since_ns) },
+			 { "full_again_iterations", js_u64_if(c->again, c->again) },
+			 { "full_again_ns", js_u64_if(c->again_ns, c->again_ns) },
 			 { "process", has_row ? js_u64(v->rows[c->row].proc) : json_null() });
 }
 

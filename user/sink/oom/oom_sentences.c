@@ -14,13 +14,14 @@
 #include "sink/text/text.h"
 
 #define NAME_COLUMNS 32
+#define MINUTE_NS 60e9
 #define FULL_PART 20         /* a GPU is full if so small a part of it is free */
 
 /* word: for a list, which has no room for the sentence. */
 static const struct { const char *word, *sentence; } cause_texts[OOM_CAUSE_COUNT] = {
 	[OOM_CAUSE_LEAK] = { "a leak", "a leak: {left_by}{outlived}" },
 	[OOM_CAUSE_GROWTH] = { "growth",
-		"growth: {bytes} of {whole} came since {since}, in both halves of that time{most_at}" },
+		"growth: {bytes} of {whole} came since {since}{rate}, growing all along{most_at}" },
 	[OOM_CAUSE_STATE] = { "optimizer state",
 		"optimizer state: optimizers keep {bytes} for {whole} of parameters; Adam would keep twice the"
 		" parameters" },
@@ -36,7 +37,7 @@ static const struct { const char *word, *sentence; } cause_texts[OOM_CAUSE_COUNT
 		"PyTorch's cache: {bytes} of its {whole} are cached, and only tensors can use them" },
 	[OOM_CAUSE_CONTEXT] = { "the CUDA context", "the CUDA context takes {bytes}, more than usual" },
 	[OOM_CAUSE_LAUNCHES] = { "launches",
-		"launches, streams and other calls that do not allocate take {bytes}, more than usual" },
+		"kernels, streams and graphs take {bytes} beside all allocations, more than usual" },
 	[OOM_CAUSE_POOL] = { "memory pools", "CUDA's memory pools keep {bytes} that no allocation uses" },
 	[OOM_CAUSE_REQUEST] = { "one large request", "one request of {bytes}, {request_limit}" },
 	[OOM_CAUSE_ACTIVATIONS] = { "one iteration",
@@ -52,8 +53,8 @@ static const struct { const char *word, *sentence; } cause_texts[OOM_CAUSE_COUNT
 		"the {class} memory could not be provided; all traced processes together hold {bytes} of pinned,"
 		" registered and managed memory" },
 	[OOM_CAUSE_FULL] = { "too little left", "{gpu} {is_full}: {held}" },
-	[OOM_CAUSE_UNKNOWN] = { "no picture",
-		"not known: there is no picture of that moment, so the holders of the memory are not known" },
+	[OOM_CAUSE_UNKNOWN] = { "not recorded",
+		"not known: who held the memory at that moment was not recorded" },
 };
 
 static const char *const reason_texts[OOM_REASON_COUNT] = {
@@ -61,9 +62,9 @@ static const char *const reason_texts[OOM_REASON_COUNT] = {
 	[OOM_REASON_NO_OTHER] = "another process: {others}",
 	[OOM_REASON_NO_TRACED] = "another traced process: none",
 	[OOM_REASON_SMALL_OTHERS] = "another process: the others hold {bytes}, less than was missing",
-	[OOM_REASON_OTHERS_APART] = "another process: no driver call had failed",
-	[OOM_REASON_NOTHING_LEFT] = "a leak: the last 3 iterations did not each leave more",
-	[OOM_REASON_LITTLE_KEPT] = "a leak: {bytes} outlived their iteration",
+	[OOM_REASON_OTHERS_APART] = "another process: PyTorch refused the request before it asked the GPU",
+	[OOM_REASON_NOTHING_LEFT] = "a leak: not each of the last 3 iterations left more memory",
+	[OOM_REASON_LITTLE_KEPT] = "a leak: only {bytes} stayed when their iteration had ended",
 	[OOM_REASON_USUAL_CONTEXT] = "the CUDA context: {bytes}, as usual",
 };
 
@@ -76,6 +77,7 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 	[OOM_DO_FIND_GROWTH] = "find what keeps the memory{grown_at}: a list, a dict, a cache, a queue? If it must"
 			       " grow, set a limit",
 	[OOM_DO_NOT_BATCH] = "a smaller batch only delays it",
+	[OOM_DO_NOT_RESTART] = "a restart only delays it: at this rate, memory runs out again after about {again}",
 	[OOM_DO_FIND_STATE] = "look for a second optimizer, or a loaded copy of an optimizer's state, and drop it",
 	[OOM_DO_EXPANDABLE] = "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True{would_fit}",
 	[OOM_DO_FEW_SIZES] = "use fewer different sizes: pad inputs to a few lengths",
@@ -96,7 +98,7 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 	[OOM_DO_CHECK_LIMITS] = "look for a limit: MPS (CUDA_MPS_PINNED_DEVICE_MEM_LIMIT), a container, address space",
 	[OOM_DO_LESS_PINNED] = "pin less (pin_memory, num_workers), or raise the limit (ulimit -l, the memory cgroup)",
 	[OOM_DO_HOLD_LESS] = "hold less: the lines above hold most",
-	[OOM_DO_EARLIER] = "look at an earlier failure of the session, which may have a picture",
+	[OOM_DO_EARLIER] = "look at the earlier failures: one may say who held the memory",
 	[OOM_DO_NOTHING] = "nothing must be done: {retry}",
 	[OOM_DO_KEEP_CACHE] = "if this slow step comes often in PyTorch: set PYTORCH_CUDA_ALLOC_CONF="
 			      "expandable_segments:True, or use fewer different sizes",
@@ -156,7 +158,7 @@ static void fill_largest(struct out *out, const struct subject *s)
 static void fill_outlived(struct out *out, const struct subject *s)
 {
 	if (s->bytes >= oom_left_by(s->each, s->count))
-		out_printf(out, "; %s of %s in tensors have outlived their iteration", human_bytes(s->bytes).s,
+		out_printf(out, "; %s of %s in tensors stayed when their iteration had ended", human_bytes(s->bytes).s,
 			   human_bytes(s->whole).s);
 }
 
@@ -243,6 +245,8 @@ static void say_lacking(struct out *out, const struct oom_view *v)
 {
 	const struct oom_facts *f = &v->facts;
 
+	if (f->has_free == OOM_FREE_UNKNOWN && f->is_of_gpu && !f->is_limit && !f->is_unseen)
+		out_text(out, "; how much was free is not known");
 	if (f->is_limit || !f->asked || (f->has_free != OOM_FREE_TOLD && f->has_free != OOM_FREE_COMPUTED))
 		return;
 	if (f->asked > f->free)
@@ -308,6 +312,26 @@ static void fill_retry(struct out *out, const struct subject *s)
 	oom_say_retry(out, s->v);
 }
 
+/* How long another run takes until memory is full again. */
+static void fill_again(struct out *out, const struct subject *s)
+{
+	const struct oom_cause *c = &s->v->verdict.causes[0];
+
+	if (c->again)
+		out_printf(out, "%s %s", human_count(c->again).s, human_plural(c->again, "iteration", "iterations"));
+	else
+		out_text(out, human_duration(c->again_ns).s);
+}
+
+static void fill_rate(struct out *out, const struct subject *s)
+{
+	uint64_t span_ns = s->v->rec.hdr.ts_ns > s->since_ns ? s->v->rec.hdr.ts_ns - s->since_ns : 0;
+
+	if (span_ns)
+		out_printf(out, " (%s in a minute)",
+			   human_bytes((uint64_t)((double)s->bytes / (double)span_ns * MINUTE_NS)).s);
+}
+
 static const struct {
 	const char *word;
 	void (*put)(struct out *out, const struct subject *s);
@@ -320,7 +344,7 @@ static const struct {
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
 	{ "left", fill_left }, { "others", fill_others }, { "outlived", fill_outlived },
 	{ "grown_at", fill_grown_at }, { "no_failure", fill_no_failure }, { "holding", fill_holding },
-	{ "retry", fill_retry },
+	{ "retry", fill_retry }, { "again", fill_again }, { "rate", fill_rate },
 };
 
 static void fill_blank(struct out *out, const char *word, size_t size, const struct subject *s)

@@ -5,7 +5,7 @@
  *     OUT OF MEMORY (the program died)  2026-02-03 10:16:12 UTC  node17  pid 4242  python train.py  GPU 0
  *     ASKED  256 KiB, in the backward of iteration 71; train.py:28 step was waiting for it
  *     WHY    a leak: ...
- *     WHERE  train.py:21 forward  53.2 MiB, kept over iterations, growing in both halves
+ *     WHERE  train.py:21 forward  53.2 MiB, kept over iterations, growing all along
  *     NOT    fragmentation: 447 KiB cached; another traced process: none
  *     DO     1 find what keeps each step's loss or outputs (a list? .detach() or .item())
  */
@@ -139,7 +139,7 @@ static void put_call(struct out *out, const struct oom_view *v)
 		out_printf(out, " for %s", thing);
 	if (v->rec.flags & GMT_OOM_REFUSED) {
 		call = refused_call(v);
-		out_printf(out, call ? " in %s" : " outside all traced calls, probably for a launch", call);
+		out_printf(out, call ? " in %s" : " outside all traced calls, probably to launch a kernel", call);
 	} else if (v->rec.api) {
 		out_printf(out, " by %s", call ? call : "an unknown call");
 	}
@@ -209,7 +209,7 @@ static void say_line(struct out *out, const struct oom_view *v, const struct oom
 	if (line->purpose)
 		out_printf(out, ", %s", gmt_category_text(line->purpose - 1));
 	if (line->has_grown && (!cause || cause->kind != OOM_CAUSE_ACTIVATIONS))
-		out_text(out, ", growing in both halves");
+		out_text(out, ", growing all along");
 	stack_text_caller(out, &v->view, line->line, "  ");
 	if (cause && cause->row != v->facts.asker && cause->row != OOM_VIEW_NONE)
 		out_printf(out, ", in pid %u", v->view.procs[v->rows[cause->row].proc].tgid);

@@ -33,8 +33,9 @@ static void say_leak(struct out *out, const struct view *view, const struct find
 {
 	bool is_each = f->count == f->iterations;
 
-	out_printf(out, "+%s%s in the last %s iterations", human_bytes(is_each ? f->bytes : f->bytes * f->count).s,
-		   is_each ? " on average" : "", human_count(f->iterations).s);
+	out_printf(out, "%s+%s in %sthe last %s iterations", is_each ? "about " : "",
+		   human_bytes(is_each ? f->bytes : f->bytes * f->count).s, is_each ? "each of " : "",
+		   human_count(f->iterations).s);
 	if (!is_each)
 		out_printf(out, ", in at least %s of them", human_count(f->count).s);
 	if (f->stopped_ns)
@@ -52,13 +53,13 @@ static void say_steady_growth(struct out *out, const struct view *view, const st
 	out_printf(out, " +%s since %s", human_bytes(f->bytes).s, text_when(view, f->since_ns).s);
 	if (f->stopped_ns)
 		out_printf(out, " until %s", text_when(view, f->stopped_ns).s);
-	out_text(out, ", in both halves of the time");
+	out_text(out, ", growing all along");
 }
 
 static void say_kept(struct out *out, const struct view *view, const struct finding *f)
 {
 	(void)view;
-	out_printf(out, "%s of tensors have outlived their iteration", human_bytes(f->bytes).s);
+	out_printf(out, "%s of tensors stayed when their iteration had ended", human_bytes(f->bytes).s);
 }
 
 static void say_state(struct out *out, const struct view *view, const struct finding *f)
@@ -83,30 +84,30 @@ static void say_untraced(struct out *out, const struct view *view, const struct 
 static void say_fragmented(struct out *out, const struct view *view, const struct finding *f)
 {
 	(void)view;
-	out_printf(out, "%s are cached in pieces, the largest has %s", human_bytes(f->bytes).s,
+	out_printf(out, "PyTorch has %s that no tensor uses, in pieces of at most %s", human_bytes(f->bytes).s,
 		   human_bytes(f->part).s);
 }
 
 static void say_cache(struct out *out, const struct view *view, const struct finding *f)
 {
-	out_printf(out, "%s of %s reserved: no tensor ", human_bytes(f->bytes).s, human_bytes(f->part).s);
+	out_printf(out, "PyTorch reserves %s; ", human_bytes(f->part).s);
 	if (view->procs[f->proc].exited)
-		out_text(out, "ever needed them");
+		out_printf(out, "no tensor ever needed %s of it", human_bytes(f->bytes).s);
 	else
-		out_printf(out, "has needed them in the last %llu s", TORCH_RECENT_NS / 1000000000);
+		out_printf(out, "no tensor has needed %s of it in the last %llu s", human_bytes(f->bytes).s,
+			   TORCH_RECENT_NS / 1000000000);
 }
 
 static void say_context(struct out *out, const struct view *view, const struct finding *f)
 {
 	(void)view;
-	out_printf(out, "%s are the CUDA context's, more than usual", human_bytes(f->bytes).s);
+	out_printf(out, "the CUDA context takes %s, more than usual", human_bytes(f->bytes).s);
 }
 
 static void say_launches(struct out *out, const struct view *view, const struct finding *f)
 {
 	(void)view;
-	out_printf(out, "%s are taken by launches and other calls that do not allocate, more than usual",
-		   human_bytes(f->bytes).s);
+	out_printf(out, "kernels, streams and graphs take %s, more than usual", human_bytes(f->bytes).s);
 }
 
 static void say_pool(struct out *out, const struct view *view, const struct finding *f)
@@ -118,7 +119,7 @@ static void say_pool(struct out *out, const struct view *view, const struct find
 static void say_before(struct out *out, const struct view *view, const struct finding *f)
 {
 	(void)view;
-	out_printf(out, "%s of %s are from before the attach: their lines are unknown", human_bytes(f->bytes).s,
+	out_printf(out, "%s of %s are older than the attach: their lines are unknown", human_bytes(f->bytes).s,
 		   human_bytes(f->part).s);
 }
 

@@ -28,6 +28,7 @@ static const struct {
 	[OOM_CAUSE_UNTRACED] = { "processes that are not traced", NULL, ", with the driver" },
 	[OOM_CAUSE_CACHE] = { "PyTorch's cache", NULL, "" },
 	[OOM_CAUSE_CONTEXT] = { "a large CUDA context", NULL, "" },
+	[OOM_CAUSE_LAUNCHES] = { "kernels, streams and graphs", NULL, ", more than usual" },
 	[OOM_CAUSE_POOL] = { "CUDA's memory pools", NULL, " that no allocation uses" },
 	[OOM_CAUSE_REQUEST] = { "a large request", NULL, NULL },
 	[OOM_CAUSE_ACTIVATIONS] = { "one iteration needs too much", "takes", " of activations" },
