@@ -11,6 +11,7 @@
 
 #include "core/framework/iteration_marks.h"
 #include "core/framework/waiting.h"
+#include "core/oom/oom_state.h"
 #include "core/terms/frames.h"
 #include "core/view/view.h"
 #include "records.h"
@@ -18,7 +19,7 @@
 #define BASE 0x7f0000000000ull
 #define AUTOGRAD 101            /* thread */
 
-enum place { FORWARD = 1, KEEP, BACKWARD, ENGINE, OTHER_BACKWARD };
+enum place { FORWARD = 1, KEEP, BACKWARD, ENGINE, OTHER_BACKWARD, ENGINE_SEGMENT };
 
 struct training {
 	struct records r;
@@ -106,6 +107,8 @@ static struct training *begin(void)
 	FRAMES(r, BACKWARD, 5, 4);
 	FRAMES(r, ENGINE, 1, 5);
 	FRAMES(r, OTHER_BACKWARD, 5, 6);
+	records_symbol(r, 7, "cudaMalloc", "/venv/libcudart.so", "", 0);
+	FRAMES(r, ENGINE_SEGMENT, 7, 1, 5);
 	CALL(r, cuMemAlloc_v2, BASE, GiB);
 	return t;
 }
@@ -191,6 +194,34 @@ static void the_line_that_waits(void **state)
 	end(t);
 }
 
+/* A segment that autograd's thread needs for a block has the owner of that block, in a dump's picture, too. */
+static void the_segment_of_a_thread(void **state)
+{
+	struct training *t = begin();
+	const struct view_owner *owner;
+	struct view view;
+	struct oom *oom;
+
+	(void)state;
+	range(t, 0, GMT_RANGE_BACKWARD, BACKWARD);
+	t->r.tid = AUTOGRAD;
+	t->r.stack_id = ENGINE_SEGMENT;
+	CALL(&t->r, cuCtxSetCurrent, 0xc0);
+	CALL(&t->r, cuMemAlloc_v2, BASE + 2 * GiB, 2 * GiB);
+	block(t, ENGINE, BASE + 2 * GiB, MiB);
+	look(t, &view);
+	owner = &view.procs[0].rows[0].stacks.owners[0];
+	assert_int_equal(owner->held.live, 2 * GiB);
+	assert_string_equal(view.owners[owner->owner].text, "train.py (PyTorch)");
+	view_free(&view);
+	oom = ooms_picture(t->r.ooms);
+	assert_int_equal(oom->waiting_count, 2);         /* the segment's stack, and the block's */
+	assert_int_equal(oom->waiting[0].stack_id, ENGINE_SEGMENT);
+	assert_int_equal(oom->waiting[0].waiting_id, BACKWARD);
+	oom_free(oom);
+	end(t);
+}
+
 static void waiting_is_bounded(void **state)
 {
 	struct hash waiting = { 0 };
@@ -218,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_iteration),
 		cmocka_unit_test(the_line_that_waits),
+		cmocka_unit_test(the_segment_of_a_thread),
 		cmocka_unit_test(waiting_is_bounded),
 	};
 

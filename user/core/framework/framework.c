@@ -52,6 +52,7 @@ static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct 
 		.value = rec->stack_id,
 	};
 	const struct range *old;
+	uint32_t waiting_id;
 
 	category_set_birth(&block, now);
 	d->has_failed = false;
@@ -66,10 +67,10 @@ static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct 
 		return;
 	d->blocks++;
 	d->block_bytes += block.length;
-	if (rec->stack_id)
-		waiting_add(&f->waiting, rec->stack_id, phases_backward_stack(&f->phases, rec->hdr.tid));
+	waiting_id = phases_backward_stack(&f->phases, rec->hdr.tid);
+	waiting_add(&f->waiting, rec->stack_id, waiting_id);
 	stacks_add(&d->stacks, rec->stack_id, block.length, rec->hdr.ts_ns);
-	d->unchecked |= !segments_cover(f, &block, rec->hdr.ts_ns);
+	d->unchecked |= !segments_cover(f, &block, waiting_id, rec->hdr.ts_ns);
 	segments_give_block(f, DELTA_BLOCK_ALLOC, &block, 0, rec->hdr.tid, rec->hdr.ts_ns);
 }
 
@@ -83,7 +84,7 @@ static void free_unknown(struct framework *f, const struct gmt_fw_mem *rec)
 	d->before -= block.length < d->before ? block.length : d->before;
 	if (!alloc_is_place(block.base, block.length))
 		return;
-	segments_cover(f, &block, rec->hdr.ts_ns);
+	segments_cover(f, &block, 0, rec->hdr.ts_ns);
 	segments_give_block(f, DELTA_BLOCK_FREE, &block, 0, rec->hdr.tid, rec->hdr.ts_ns);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/framework/framework_state.h"
+#include "core/framework/waiting.h"
 #include "core/ledger/process.h"
 #include "core/terms/names.h"
 
@@ -385,7 +386,7 @@ static void end_unfit(struct framework *f, const struct range *block, uint64_t t
 	}
 }
 
-bool segments_cover(struct framework *f, const struct range *block, uint64_t ts_ns)
+bool segments_cover(struct framework *f, const struct range *block, uint32_t waiting_id, uint64_t ts_ns)
 {
 	uint64_t at = block->base, end = block->base + block->length;
 	bool is_known = true;
@@ -394,8 +395,8 @@ bool segments_cover(struct framework *f, const struct range *block, uint64_t ts_
 	while (at < end) {
 		const struct range *s = rangemap_find(&f->segments, at);
 
-		if (!s)
-			s = learn_segment(f, block->gpu, at);
+		if (!s && (s = learn_segment(f, block->gpu, at)))
+			waiting_add(&f->waiting, (uint32_t)s->value, waiting_id);
 		if (!s) {
 			is_known = false;
 			s = guess_segment(f, at, end, block->gpu);

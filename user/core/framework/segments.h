@@ -23,8 +23,9 @@ struct rangemap;
 void segments_see(struct framework *f, const struct deltas *out, const struct delta *delta);
 
 /* Puts segments below the block, from the driver's allocations or else made up. An older segment at this place that
- * cannot hold the block has ended unseen. False: some segments were made up. */
-bool segments_cover(struct framework *f, const struct range *block, uint64_t ts_ns);
+ * cannot hold the block has ended unseen. waiting_id: the stack that waited for the thread that allocated the block and
+ * so the segment (waiting.h). False: some segments were made up. */
+bool segments_cover(struct framework *f, const struct range *block, uint32_t waiting_id, uint64_t ts_ns);
 
 /* Whether one segment of a framework, or several pieces, lie below the whole block. */
 bool segments_hold(const struct rangemap *segments, const struct range *block);

@@ -240,6 +240,7 @@ static void add_gpu_row(struct oom *oom, const struct subject *s, unsigned int i
 	if (fill_oom_row(s, index, &torch, row)) {
 		add_row_stacks(oom, row, &s->p->account.rows[index].stacks, &s->moments);
 		mark_reserve(oom, framework_segment_stacks(s->f));
+		add_waiting(oom, framework_waiting(s->f));
 		add_blocks(oom, s, index, &torch.training);
 	} else {
 		oom->row_count--;

@@ -140,13 +140,13 @@ static void fill_row_stacks(struct maker *m, unsigned int row, struct view_row *
 	const struct iteration_span none = { 0 };
 	struct by_stack_of of = {
 		.ends = &m->ledger->stack_ends, .segments = framework_segment_stacks(m->f), .ages = m->ages, .row = row,
-		.has_ended = m->p->exited,
+		.waiting = framework_waiting(m->f), .has_ended = m->p->exited,
 	};
 
 	of.stacks = &m->p->account.rows[row].stacks;
 	fill_held_stacks(m, &of, none, &out->stacks);
 	of = (struct by_stack_of){
-		.stacks = blocks, .ends = of.ends, .waiting = framework_waiting(m->f), .has_ended = m->p->exited,
+		.stacks = blocks, .ends = of.ends, .waiting = of.waiting, .has_ended = m->p->exited,
 	};
 	if (blocks)
 		fill_held_stacks(m, &of, framework_iterations(m->f, row), &out->torch.stacks);
