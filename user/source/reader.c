@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -46,18 +47,30 @@ static ssize_t read_input(struct reader *r, void *to, size_t size)
 	return got;
 }
 
+/* The bytes that are left. A file of few blocks on a disk may have terabytes: they are not read. */
+static uint64_t unread_bytes(struct reader *r)
+{
+	off_t at = lseek(r->fd, 0, SEEK_CUR);
+	uint64_t bytes = 0;
+	struct stat st;
+	ssize_t n;
+
+	if (at >= 0 && !fstat(r->fd, &st) && S_ISREG(st.st_mode))
+		return st.st_size > at ? (uint64_t)(st.st_size - at) : 0;
+	while ((n = read_input(r, r->data, GMT_REC_DATA_MAX)) > 0)
+		bytes += (uint64_t)n;
+	return bytes;
+}
+
 /* Ends the reading, and counts the bytes that are left as dropped, with `pending` bytes that were read but not used. */
 static void end_reading(struct reader *r, enum reader_end how, uint64_t pending)
 {
-	ssize_t n;
-
 	r->ended = true;
 	r->status.end = how;
 	r->status.dropped_bytes = pending;
 	if (how == READER_COMPLETE || how == READER_IO_ERROR || reader_refused(&r->status))
 		return;
-	while ((n = read_input(r, r->data, GMT_REC_DATA_MAX)) > 0)
-		r->status.dropped_bytes += n;
+	r->status.dropped_bytes += unread_bytes(r);
 }
 
 static void end_io(struct reader *r, ssize_t err)

@@ -20,6 +20,7 @@
 #include "core/view/view.h"
 #include "sink/sink.h"
 #include "memory_fd.h"
+#include "patience.h"
 #include "sinks.h"
 #include "source/reader.h"
 #include "source/recorder.h"
@@ -220,6 +221,29 @@ static void test_bytes_after_the_end(void **state)
 	assert_int_equal(status.records, 100);
 	assert_int_equal(status.dropped_bytes, 7);
 	assert_says(&status, "7 bytes at its end could not be used");
+	free(image.data);
+}
+
+/* Somebody's file takes a block on the disk and looks like petabytes. */
+static void test_a_long_hole(void **state)
+{
+	const off_t hole = (off_t)1 << 52;
+	struct image image = make_image(100);
+	int fd = memory_fd(image.data, image.size);
+	struct reader *reader;
+
+	(void)state;
+	if (ftruncate(fd, (off_t)image.size + hole))
+		skip();
+	alarm(PATIENCE);
+	assert_int_equal(reader_open_fd(&reader, fd), 0);
+	while (reader_next(reader))
+		;
+	assert_int_equal(reader_status(reader)->records, 100);
+	assert_int_equal(reader_status(reader)->end, READER_CORRUPT);
+	assert_int_equal(reader_status(reader)->dropped_bytes, hole);
+	reader_close(reader);
+	alarm(0);
 	free(image.data);
 }
 
@@ -519,6 +543,7 @@ int main(void)
 		cmocka_unit_test(test_corrupt_anywhere),
 		cmocka_unit_test(test_missing_block),
 		cmocka_unit_test(test_bytes_after_the_end),
+		cmocka_unit_test(test_a_long_hole),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_unknown_block_type),
 		cmocka_unit_test(test_not_a_recording),
