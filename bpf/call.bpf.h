@@ -243,6 +243,13 @@ int call_enter(struct pt_regs *ctx)
 	return 0;
 }
 
+/* A callback inside the call may have changed the context before or after the call did. */
+static __always_inline void doubt_context(struct thread_state *state, const struct call_frame *frame)
+{
+	if (frame->is_doubted)
+		miss_context(state, frame->api);
+}
+
 SEC("uretprobe")
 int call_return(struct pt_regs *ctx)
 {
@@ -270,8 +277,10 @@ int call_return(struct pt_regs *ctx)
 		return 0;
 	}
 	if (flags & GMT_API_RELEASE) {
-		if (!rc)
+		if (!rc) { /* sent at entry */
+			doubt_context(state, frame);
 			return 0;
+		}
 		begin_record(state, frame, spec->count, GMT_PHASE_UNDO, rc);
 	} else {
 		if (rc && rc != GMT_CUDA_OUT_OF_MEMORY && (flags & GMT_API_QUIET_ERROR))
@@ -280,9 +289,7 @@ int call_return(struct pt_regs *ctx)
 	}
 	read_vals(state, frame, spec, rc != 0);
 	send_record(state, spec);
-	/* A callback may have changed the context after this call did. */
-	if (frame->is_doubted)
-		miss_context(state, api);
+	doubt_context(state, frame);
 	return 0;
 }
 
