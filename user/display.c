@@ -238,6 +238,7 @@ void display_free(struct display *display)
 	free(display);
 }
 
+#define WHY_AGE_NS 60000000000ULL /* of the reason that a view for people may have for a process that fails again */
 #define LIVE_TOP 100        /* stacks, and lines, of each process on a GPU that a screen can show */
 
 /* Live frames for people show no ages. Ages cost a look at each allocation; only programs read ages. */
@@ -250,8 +251,10 @@ static struct view_request live_request(const struct display *display)
 	 * has: records wait in the ring while the frame is made. */
 	if (display->format->is_data && display->has_previous)
 		request.ends = display->previous.ends;
-	if (!request.ages)
+	if (!request.ages) {
 		request.top = display->screen ? LIVE_TOP : 0;
+		request.why_age_ns = WHY_AGE_NS;
+	}
 	return request;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Measures what a second of the screen costs: a view and its picture, for 8 processes that hold memory in N stacks
- * (default 10000), with tensors in all of them.
+ * (default 10000), with tensors in all of them. "failing": in each second a request of each process fails.
  *
- *   screen_bench [STACKS]
+ *   screen_bench [STACKS [failing]]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +31,7 @@ struct bench {
 	struct bench_stream stream;
 	uint64_t allocated;
 	uint32_t stacks;
+	bool is_failing;
 };
 
 /* Of this process alone. */
@@ -90,6 +91,23 @@ static void fill(struct bench *b)
 	}
 }
 
+/* Each process asks for more than there is, and goes on. */
+static void fail_requests(struct bench *b)
+{
+	struct { struct gmt_call call; uint64_t vals[2]; } rec = {
+		.call.api = GMT_API_cuMemAlloc_v2, .call.rc = GMT_CUDA_OUT_OF_MEMORY, .vals = { 0, 1ULL << 40 },
+	};
+
+	struct gmt_fw_oom report = { .size = 1ULL << 40, .device_type = GMT_FW_GPU };
+
+	for (uint32_t p = 0; p < PROCESSES; p++) {
+		b->stream.tgid = 1000 + p;
+		report.stack_id = rec.call.stack_id = p + 1;
+		stream_record(&b->stream, &rec, GMT_KIND_CALL, sizeof(rec));
+		stream_record(&b->stream, &report, GMT_KIND_FW_OOM, sizeof(report));
+	}
+}
+
 /* Something changes in each second. */
 static void change(struct bench *b, uint32_t second)
 {
@@ -98,6 +116,8 @@ static void change(struct bench *b, uint32_t second)
 		put_block(b, stack, -(int64_t)(BLOCK * (1 + stack % 7)));
 		put_block(b, stack, BLOCK * (1 + (stack + second) % 7));
 	}
+	if (b->is_failing)
+		fail_requests(b);
 	b->stream.ts_ns += 1000000000;
 }
 
@@ -125,10 +145,11 @@ static bool is_skipped(void *arg, const struct frames *frames, uint32_t symbol)
 
 int main(int argc, char **argv)
 {
-	struct bench b = { .stacks = argc > 1 ? (uint32_t)atoi(argv[1]) : 10000 };
+	struct bench b = { .stacks = argc > 1 ? (uint32_t)atoi(argv[1]) : 10000, .is_failing = argc > 2 };
 	struct curses_options options = { .term = "xterm", .is_lent = true, .color = true, .keys_fd = -1 };
 	struct view_request request = {
 		.decide = decide, .owner_names = owner_names, .is_skipped = is_skipped, .owner_count = 1, .top = LINES_SHOWN,
+		.why_age_ns = 60000000000ULL, /* as user/display.c has it */
 	};
 	double views = 0, pictures = 0, start;
 	size_t bytes = 0, rows = 0;
@@ -166,8 +187,9 @@ int main(int argc, char **argv)
 		rows = view.procs[0].rows[0].torch.stacks.stack_count;
 		view_free(&view);
 	}
-	printf("a screen of 200 x 50, %d processes, %u stacks (%zu of the first process): view %.2f ms, picture %.2f ms,"
-	       " %zu bytes\n", PROCESSES, b.stacks, rows, views / SECONDS, pictures / SECONDS, bytes / SECONDS);
+	printf("a screen of 200 x 50, %d %sprocesses, %u stacks (%zu of the first process): view %.2f ms, picture %.2f ms,"
+	       " %zu bytes\n", PROCESSES, b.is_failing ? "failing " : "", b.stacks, rows, views / SECONDS, pictures / SECONDS,
+	       bytes / SECONDS);
 	screen_free(screen);
 	curses_close(curses);
 	pipeline_free(b.stream.pipeline);

@@ -14,6 +14,7 @@
 #define A 0x7f0000000000ull
 #define B 0x7f0010000000ull
 #define CTX0 0xc0ull   /* ordinal 0: the GPU with index 1 */
+#define S 1000000000ULL
 
 static int scene(void **state)
 {
@@ -571,6 +572,36 @@ static void memory_of_the_host_is_counted_apart(void **state)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
 #define API_TEST(f) cmocka_unit_test_setup_teardown(f, api_scene, no_scene)
 
+/* The request whose reason a view has; 0: none. */
+static uint32_t explained(const struct records *r, uint64_t age_ns)
+{
+	struct view_request request = { .why_age_ns = age_ns };
+	struct view view;
+	uint32_t number;
+
+	view_build(r->pipeline, &request, &view);
+	number = view.procs[0].why ? view.procs[0].why->number : 0;
+	view_free(&view);
+	return number;
+}
+
+/* A process whose requests fail again and again: who looks often may have the reason of an earlier request. */
+static void reasons_may_be_old(void **state)
+{
+	struct records *r = *state;
+	struct gmt_fw_oom report = { .size = GiB, .device_type = GMT_FW_GPU };
+
+	for (uint32_t number = 1; number <= 20; number++) {
+		FAIL(r, cuMemAlloc_v2, GMT_CUDA_OUT_OF_MEMORY, 0, GiB);
+		records_apply(r, &report, GMT_KIND_FW_OOM, sizeof(report));
+		r->ts_ns += S;
+		CALL(r, cuMemGetInfo_v2, GiB, GiB);
+		assert_int_equal(explained(r, 9 * S), number < 10 ? 1 : number < 19 ? 10 : 19);
+	}
+	assert_int_equal(explained(r, 0), 20);
+	assert_int_equal(explained(r, 9 * S), 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -591,6 +622,7 @@ int main(void)
 		TEST(memory_of_a_device_without_a_gpu_moves_when_it_gets_one),
 		TEST(odd_kernel_records_are_counted),
 		API_TEST(counted_by_outcome),
+		API_TEST(reasons_may_be_old),
 		API_TEST(memory_of_the_host_is_counted_apart),
 		API_TEST(without_the_kernel_layer_the_residual_holds_the_context),
 		API_TEST(without_the_kernel_layer_unknown_frees_lower_what_was_before),

@@ -232,6 +232,9 @@ struct view_request {
 	size_t pid_count;
 	const char *gpu;
 	bool ages;               /* costs a look at each live allocation */
+	/* A process whose requests fail again and again may have the reason of a request before the newest one, which
+	 * was found so long ago at most: finding a reason costs more than the rest of a view. */
+	uint64_t why_age_ns;
 	uint64_t older_than_ns;
 };
 

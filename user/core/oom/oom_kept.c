@@ -68,7 +68,7 @@ static void update_entry(struct oom_kept *kept, const struct gmt_oom *rec)
 void ooms_keep(struct ooms *o, uint64_t process, const struct oom *oom)
 {
 	bool has_failed = oom->rec.outcome == GMT_OOM_RAISED || oom->rec.outcome == GMT_OOM_FATAL;
-	struct oom_kept *kept = ooms_kept(o, process);
+	struct oom_kept *kept = ooms_kept(o, process), old = { 0 };
 	bool is_same = kept && kept->oom->rec.number == oom->rec.number;
 
 	if (has_failed && is_same && !oom->row_count) {
@@ -77,15 +77,19 @@ void ooms_keep(struct ooms *o, uint64_t process, const struct oom *oom)
 	}
 	if (kept && !is_same && (!has_failed || oom->rec.flags & GMT_OOM_UNSEEN))
 		return;
-	if (kept)
+	if (kept) {
+		old = *kept;
 		drop_entry(o, kept);
+	}
 	if (!has_failed)
 		return;
 	if (o->kept_count == OOM_KEPT)
 		drop_entry(o, o->kept);
 	if (!o->kept)
 		o->kept = xcalloc(OOM_KEPT, sizeof(*o->kept));
-	o->kept[o->kept_count++] = (struct oom_kept){ .process = process, .oom = copy_oom(oom) };
+	o->kept[o->kept_count++] = (struct oom_kept){
+		.process = process, .oom = copy_oom(oom), .why = old.why, .why_ns = old.why_ns, .is_earlier = true,
+	};
 }
 
 void ooms_free_kept(struct ooms *o)

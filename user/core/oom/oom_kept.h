@@ -16,6 +16,8 @@ struct oom_kept {
 	struct oom *oom;
 	/* What a view has found out, and what was known then: names come later than pictures. */
 	struct oom_why why;
+	uint64_t why_ns;         /* when */
+	bool is_earlier;         /* `why` is of a request of the process before this one */
 	size_t unnamed;
 	bool had_lines;
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "core/ledger/ledger_state.h"
 #include "core/ledger/process.h"
 #include "core/oom/oom_dump.h"
 #include "core/oom/oom_kept.h"
@@ -67,6 +68,17 @@ static void read_verdict(const struct oom_view *v, struct oom_why *why)
 		fill_cause(v, &verdict->causes[0], why);
 }
 
+/* Whether the reason has to be found out, or found out anew. */
+static bool is_outdated(const struct pipeline *pl, const struct oom_kept *kept, size_t unnamed,
+			const struct view_request *request)
+{
+	if (!kept->why.is_known)
+		return true;
+	if (kept->is_earlier)
+		return pl->ledger->now_ns - kept->why_ns >= request->why_age_ns;
+	return kept->unnamed != unnamed || kept->had_lines != (request->decide != NULL);
+}
+
 struct oom_why *view_find_why(const struct pipeline *pl, const struct process *p, const struct view_request *request)
 {
 	struct oom_kept *kept = ooms_kept(pl->ooms, p->index);
@@ -75,7 +87,7 @@ struct oom_why *view_find_why(const struct pipeline *pl, const struct process *p
 	struct oom_why *why;
 	struct oom_view view;
 
-	if (kept && (!kept->why.is_known || kept->unnamed != unnamed || kept->had_lines != (request->decide != NULL))) {
+	if (kept && is_outdated(pl, kept, unnamed, request)) {
 		all.pid_count = 0;
 		all.gpu = NULL;
 		all.ages = false;
@@ -83,6 +95,8 @@ struct oom_why *view_find_why(const struct pipeline *pl, const struct process *p
 		oom_view_build(pl, kept->oom, &all, &view);
 		read_verdict(&view, &kept->why);
 		oom_view_free(&view);
+		kept->why_ns = pl->ledger->now_ns;
+		kept->is_earlier = false;
 		kept->unnamed = unnamed;
 		kept->had_lines = request->decide != NULL;
 	}
