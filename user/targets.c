@@ -428,6 +428,15 @@ int targets_select(struct selection *selection, const struct options *options)
 	return err == -ESRCH ? GMT_EXIT_TARGET : err == -EACCES ? GMT_EXIT_DENIED : GMT_EXIT_USAGE;
 }
 
+/* Without a screen nothing would be seen of a group until one of its processes loads libcuda. */
+static void tell_idle_groups(const struct session *session)
+{
+	if (!session->grouped || roster_live_count(session->roster) || session->options->quiet)
+		return;
+	say("no process that was chosen has loaded libcuda yet: tracing begins when one of them does. " PS_LISTS
+	    " now");
+}
+
 int targets_add(struct session *session)
 {
 	const struct selection *chosen = session->selection;
@@ -448,10 +457,11 @@ int targets_add(struct session *session)
 		status = add_with_children(session, options->pids.list[i], 0);
 	for (size_t i = 0; !status && i < chosen->process_count; i++)
 		status = add_with_children(session, chosen->processes[i].pid, chosen->processes[i].start_ticks);
-	if (!status)
+	if (!status) {
 		targets_look(session, true);
-	if (!status)
+		tell_idle_groups(session);
 		meter_sample(session->meter, GMT_NVML_BASELINE, false);
+	}
 	/* Attach to idle processes, too: their exits must be seen. */
 	roster_each_live(session->roster, attach_pid, session);
 	users_read(session->users, true);

@@ -512,7 +512,7 @@ def command():
 
 @case
 def top():
-    """gpumemtrace top shows every process"""
+    """gpumemtrace top shows every process; with a target this process"""
     target = held()
     terminal = Terminal([lib.TOOL, "top", "--driver-root", lib.ROOT, "--oom-dir", "off"], 120, 40,
                         env=lib.environment(GPUMEMTRACE_STANDIN_ROOT=lib.ROOT, **UTF8))
@@ -522,6 +522,12 @@ def top():
     terminal.wait_text(str(target.pid))
     quits(terminal)
     equal(target.popen.poll(), None, "the target has ended")
+    held()
+    terminal = Terminal([lib.TOOL, "top", "-p", str(target.pid), "--driver-root", lib.ROOT, "--oom-dir", "off"], 120, 40,
+                        env=lib.environment(GPUMEMTRACE_STANDIN_ROOT=lib.ROOT, **UTF8))
+    terminals.append(terminal)
+    terminal.wait(lambda: f"pid {target.pid}" in terminal.text()[0], "the process alone")
+    quits(terminal)
 
 
 def run_cases(*cases):

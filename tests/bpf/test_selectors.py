@@ -256,6 +256,21 @@ def kinds():
         equal(pids(Tool("--slurm-job", text).ready().stop()), {job.pid}, "processes of job " + text)
 
 
+def idle_groups():
+    """a group without CUDA: a sentence at once; a process of the group that loads libcuda is traced"""
+    with cgroup(f"gmt-{NAME}") as enter:
+        waits = Target(*LATER, lib.workload("longrun"), "forever", preexec_fn=enter)
+        tool = Tool("--cgroup", f"/gmt-{NAME}").ready()
+        tool.wait_line(lambda: "no process that was chosen has loaded libcuda yet" in tool.stderr(), "the sentence that it waits")
+        waits.line()
+        seen(tool, waits.pid)
+        tool.stop()
+        tool = Tool("--cgroup", f"/gmt-{NAME}").ready()
+        seen(tool, waits.pid)
+        tool.stop()
+        check("has loaded libcuda yet" not in tool.stderr(), "the sentence though there is CUDA:", tool.stderr())
+
+
 def empty_groups():
     """a group without a process ends with 3 and one sentence"""
     for arguments, words in ((("--container", ID), f"container '{ID}'"), (("--unit", NAME), f"unit '{NAME}'"),
@@ -341,4 +356,4 @@ def check_schema(value):
 
 
 if __name__ == "__main__":
-    lib.main(one_name, refused_names, chooser, members, reused_pid, kinds, empty_groups, listed, tracers, unread)
+    lib.main(one_name, refused_names, chooser, members, reused_pid, kinds, idle_groups, empty_groups, listed, tracers, unread)
