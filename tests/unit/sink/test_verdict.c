@@ -401,18 +401,35 @@ static void untraced(void **state)
 	check_verdict(&r, "oom-untraced.txt");
 }
 
-/* Nothing tells what was free: others may hold the rest. */
-static void unknown_free(void **state)
+static void begin_unknown_gpu(struct records *r)
 {
 	struct gmt_gpu rec = { .index = 1, .minor = 1, .name = "GPU" };
+
+	begin(r, API_LAYER);
+	records_uuid(1, rec.uuid);
+	records_apply(r, &rec, GMT_KIND_GPU, sizeof(rec));
+	r->stack_id = LOAD_STACK;
+	CALL(r, cuMemAlloc_v2, A, 20 * GiB);
+}
+
+/* More than the GPU can have, whose size is not known. */
+static void larger(void **state)
+{
 	struct records r;
 
 	(void)state;
-	begin(&r, API_LAYER);
-	records_uuid(1, rec.uuid);
-	records_apply(&r, &rec, GMT_KIND_GPU, sizeof(rec));
-	r.stack_id = LOAD_STACK;
-	CALL(&r, cuMemAlloc_v2, A, 20 * GiB);
+	begin_unknown_gpu(&r);
+	run_out(&r, 500 * GiB, 58 * GiB);
+	check_verdict(&r, "oom-larger.txt");
+}
+
+/* Nothing tells what was free: others may hold the rest. */
+static void unknown_free(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin_unknown_gpu(&r);
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, GiB);
 	records_exit(&r, 256);
 	check_verdict(&r, "oom-unknown-free.txt");
@@ -616,7 +633,8 @@ int main(void)
 		cmocka_unit_test(activations),	   cmocka_unit_test(pieces),
 		cmocka_unit_test(neighbour),	   cmocka_unit_test(small_neighbour),
 		cmocka_unit_test(untraced),	   cmocka_unit_test(too_large),
-		cmocka_unit_test(unknown_free),	   cmocka_unit_test(each_cause_has_words),
+		cmocka_unit_test(unknown_free),	   cmocka_unit_test(larger),
+			   cmocka_unit_test(each_cause_has_words),
 		cmocka_unit_test(large),	   cmocka_unit_test(framework_limit),
 		cmocka_unit_test(other_limit),	   cmocka_unit_test(unexplained),
 		cmocka_unit_test(host_memory),	   cmocka_unit_test(full),

@@ -266,7 +266,8 @@ static void fill_request_limit(struct out *out, const struct subject *s)
 		out_printf(out, "%u %% of all %s of %s", (unsigned)((double)s->bytes * 100 / (double)s->whole + 0.5),
 			   human_bytes(s->whole).s, oom_text_gpu(s->v).s);
 	else
-		out_text(out, "more than was free and held together");
+		out_printf(out, "more than the %s that were free and all %s that the traced processes hold",
+			   human_bytes(s->v->facts.free).s, human_bytes(s->v->facts.held).s);
 }
 
 /* A lost record may have been a call's that failed. */
