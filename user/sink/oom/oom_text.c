@@ -156,8 +156,12 @@ static void put_phase(struct out *out, const struct oom_view *v)
 	const struct view_row *row = row_of_asker(v);
 	unsigned phase = v->backward != OOM_VIEW_NONE ? GMT_TRAINING_BACKWARD : row ? row->torch.training.phase : 0;
 
-	if (row && row->torch.training.is_training && phase < GMT_TRAINING_COUNT)
-		out_printf(out, ", in %s of iteration %u", phases[phase], row->torch.training.iteration);
+	if (!row || !row->torch.training.is_training || phase >= GMT_TRAINING_COUNT)
+		return;
+	out_printf(out, ", in %s", phases[phase]);
+	/* Where no end of an iteration was seen, the first has any number of iterations in it. */
+	if (row->torch.training.iteration > 1)
+		out_printf(out, " of iteration %u", row->torch.training.iteration);
 }
 
 static void say_asked(struct out *out, const struct oom_view *v)
