@@ -23,7 +23,7 @@ unsigned int framework_category(const struct framework *f, const struct range *b
 }
 
 /* A block that goes after an out-of-memory error, before any new block, goes because of the error. Until then the block
- * was for what it seemed to be for when the error came. */
+ * was for what it seemed to be for when the error came; so are the blocks that are left. */
 static enum gmt_category category_at_peak(const struct framework_device *d, const struct range *block,
 					  enum gmt_category category)
 {
@@ -84,7 +84,7 @@ static void add_kind(struct framework_kinds *kinds, struct hash *found, const st
 {
 	const struct framework_device *d = &f->devices[block->gpu];
 	struct training_moment now = now_of(f, block->gpu);
-	enum gmt_category category = category_guess(block, now, true, d->is_first);
+	enum gmt_category category = category_at_peak(d, block, category_guess(block, now, true, d->is_first));
 	struct framework_kind *kind = put_kind(kinds, found, (uint32_t)block->value, category);
 	uint64_t late = late_bytes(block, now);
 
