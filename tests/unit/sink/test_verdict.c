@@ -625,6 +625,28 @@ static void late(void **state)
 	check_verdict(&r, "oom-late.txt");
 }
 
+/* PyTorch's reserve is older than the attach, but most tensors are not: nobody need trace from the start. */
+static void late_but_seen(void **state)
+{
+	struct gmt_fw_oom rec = { .size = 2 * GiB, .device_type = GMT_FW_GPU, .device_index = 0 };
+	struct torch t = { .at = A, .reserved = 74 * GiB, .allocated = 10 * GiB };
+	struct records *r = &t.r;
+
+	(void)state;
+	records_init(r);
+	records_session(r, ALL_LAYERS);
+	records_gpu(r, 1, 0);
+	r->tgid = r->tid = 100;
+	records_proc(r, 1, "python");
+	records_attach(r, false);
+	records_nvml(r, 1, GMT_NVML_BASELINE, 75 * GiB);
+	records_symbol(r, 6, "load", "", "/home/me/train.py", 7);
+	FRAMES(r, LOAD_STACK, 6);
+	block(&t, LOAD_STACK, 60 * GiB);
+	records_apply(r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
+	check_verdict(r, "oom-late-but-seen.txt");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -640,7 +662,7 @@ int main(void)
 		cmocka_unit_test(host_memory),	   cmocka_unit_test(full),
 		cmocka_unit_test(large_context),   cmocka_unit_test(pool),
 		cmocka_unit_test(cache),
-		cmocka_unit_test(late),
+		cmocka_unit_test(late),		   cmocka_unit_test(late_but_seen),
 	};
 
 	return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);

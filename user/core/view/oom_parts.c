@@ -266,9 +266,10 @@ static bool lacks_block_stacks(const struct subject *s)
 /* Most of the memory is older than the attach, so nobody saw its line. */
 static bool is_late(const struct subject *s)
 {
-	return (s->row && s->held && s->row->before_attach >= share_of(s->held, BEFORE_SHARE)) ||
-	       (s->torch && s->torch->allocated.live &&
-		s->torch->training.before >= share_of(s->torch->allocated.live, BEFORE_SHARE));
+	/* A framework's reserve may be old while its tensors are new. */
+	if (s->torch && s->torch->allocated.live)
+		return s->torch->training.before >= share_of(s->torch->allocated.live, BEFORE_SHARE);
+	return s->row && s->held && s->row->before_attach >= share_of(s->held, BEFORE_SHARE);
 }
 
 static uint64_t of_model(const struct subject *s)
