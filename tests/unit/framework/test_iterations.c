@@ -222,6 +222,29 @@ static void the_segment_of_a_thread(void **state)
 	end(t);
 }
 
+/* What is left after an error is for what the verdict of the error said; the error ends the backward. */
+static void left_after_an_error(void **state)
+{
+	struct gmt_fw_oom rec = { .size = GiB, .device_type = GMT_FW_GPU };
+	struct training *t = begin();
+	struct view view;
+
+	(void)state;
+	for (int i = 0; i < 3; i++, drop_gradient(t))
+		iterate(t, BACKWARD);
+	block(t, FORWARD, BASE + 64 * MiB, 4 * MiB);
+	block(t, KEEP, BASE + 96 * MiB, MiB);
+	range(t, 0, GMT_RANGE_BACKWARD, BACKWARD);
+	t->r.tid = AUTOGRAD;
+	records_apply(&t->r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
+	t->r.tid = t->r.tgid;
+	block(t, KEEP, BASE + 96 * MiB, -(int64_t)MiB);
+	look(t, &view);
+	assert_int_equal(view.procs[0].rows[0].torch.training.categories[GMT_CATEGORY_ACTIVATION].live, 4 * MiB);
+	view_free(&view);
+	end(t);
+}
+
 static void waiting_is_bounded(void **state)
 {
 	struct hash waiting = { 0 };
@@ -250,6 +273,7 @@ int main(void)
 		cmocka_unit_test(each_iteration),
 		cmocka_unit_test(the_line_that_waits),
 		cmocka_unit_test(the_segment_of_a_thread),
+		cmocka_unit_test(left_after_an_error),
 		cmocka_unit_test(waiting_is_bounded),
 	};
 

@@ -643,24 +643,6 @@ static void gone_by_an_error(void **state)
 	assert_int_equal(at_peak(t, GMT_CATEGORY_TEMPORARY), 800);
 }
 
-/* What is left after an error, too, is for what the verdict said; the error ends the backward. */
-static void left_after_an_error(void **state)
-{
-	struct training *t = *state;
-
-	block(t, MAIN, PARAMETERS, 32);
-	iterate(t, 1, 3);
-	block(t, MAIN, ACTIVATION, 640);
-	block(t, MAIN, OTHER, 8);
-	backward(t, MAIN);
-	waiting_stack(t, WORKER);                        /* runs out of memory */
-	block(t, MAIN, OTHER, -8);
-	assert_int_equal(live(t, GMT_CATEGORY_ACTIVATION), 640);
-	records_exit(&t->r, 256);
-	assert_int_equal(live(t, GMT_CATEGORY_ACTIVATION), 640);
-	assert_int_equal(live(t, GMT_CATEGORY_INPUT), 0);
-}
-
 static void whose_backward(void **state)
 {
 	struct training *t = *state;
@@ -687,7 +669,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(gone_by_an_error, setup, teardown),
-		cmocka_unit_test_setup_teardown(left_after_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(whose_backward, setup, teardown),
 		cmocka_unit_test_setup_teardown(phases_of_an_iteration, setup, teardown),
 		cmocka_unit_test_setup_teardown(several_backwards_are_one_iteration, setup, teardown),
