@@ -62,6 +62,7 @@ static const struct call_row {
 	MORE(CAPTURE_END, STREAM, cuStreamEndCapture, 2, .is_request = true),
 	MORE(GROUP, GROUP, cuMulticastCreate, 2),
 	MORE(BIND, GROUP, cuMulticastBindMem, 4),
+	MORE(BIND_ADDR, GROUP, cuMulticastBindAddr, 4),
 	MORE(UNBIND, GROUP, cuMulticastUnbind, 4),
 	MORE(GROUP_RELEASE, GROUP, cuMemRelease, 1, .is_release = true),
 #undef MORE

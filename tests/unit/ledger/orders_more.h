@@ -264,7 +264,26 @@ static bool begin_stream(const struct order *o, const struct process_here *p, st
 	}
 }
 
-static bool begin_group(const struct process_here *p, struct thread_here *t)
+/* The memory that is mapped somewhere, whether it has a handle or not. Nobody unmaps it meanwhile. */
+static bool begin_bind_address(struct process_here *p, struct thread_here *t)
+{
+	int first = (int)order_pick(MEMORIES);
+
+	for (int i = 0; i < MEMORIES; i++) {
+		struct memory_here *m = &p->memories[(first + i) % MEMORIES];
+
+		if (m->kind != MEMORY_MAPPING || !m->live || !m->visible || m->busy || runs_with_object(p, m->object))
+			continue;
+		m->busy = true;
+		t->bound = (int)(m - p->memories);
+		t->object = m->object;
+		t->val[3] = address_of(m);
+		return true;
+	}
+	return false;
+}
+
+static bool begin_group(struct process_here *p, struct thread_here *t)
 {
 	const struct group_here *g = &p->things.groups[t->thing];
 	int object = (int)order_pick(OBJECTS), slot = (int)order_pick(SLOTS);
@@ -282,9 +301,13 @@ static bool begin_group(const struct process_here *p, struct thread_here *t)
 		t->val[3] = g->objects[slot] < 0 ? 0 : (uint64_t)p->objects[g->objects[slot]].gpu;
 		return g->objects[slot] >= 0;
 	}
+	if (g->objects[slot] >= 0)
+		return false;
+	if (t->call == CALL_BIND_ADDR)
+		return begin_bind_address(p, t);
 	t->object = object;
 	t->val[3] = object_handle(o);
-	return g->objects[slot] < 0 && o->live && o->visible && o->refs && !runs_with_object(p, object);
+	return o->live && o->visible && o->refs && !runs_with_object(p, object);
 }
 
 static bool more_may_begin(struct order *o, struct process_here *p, struct thread_here *t)

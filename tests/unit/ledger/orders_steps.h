@@ -113,12 +113,12 @@ static void forget_seen(struct process_here *p)
 		p->memories[i].seen = false;
 }
 
-/* Graphs, captures and sparse arrays take many calls to come to something. */
+/* Graphs, captures, sparse arrays and multicast objects take many calls to come to something. */
 static enum call more_call(void)
 {
-	static const enum call first[] = { CALL_MORE, CALL_NODE, CALL_STREAM, CALL_MIPMAP };
-	static const enum call end[] = { CALL_COUNT, CALL_STREAM, CALL_GROUP, CALL_POOL_CREATE };
-	unsigned int group = order_pick(4);
+	static const enum call first[] = { CALL_MORE, CALL_NODE, CALL_STREAM, CALL_MIPMAP, CALL_GROUP };
+	static const enum call end[] = { CALL_COUNT, CALL_STREAM, CALL_GROUP, CALL_POOL_CREATE, CALL_COUNT };
+	unsigned int group = order_pick(5);
 
 	return (enum call)(first[group] + order_pick(end[group] - first[group]));
 }
@@ -134,7 +134,7 @@ static void begin_call(struct order *o, struct process_here *p, int thread)
 		call = (enum call)(CALL_ALLOC + order_pick(5)), row = &rows[call];
 	else if (order_pick(3))
 		call = more_call(), row = &rows[call];
-	t->context = t->memory = t->object = t->gpu = t->thing = t->other = t->exec = t->graph = t->node = -1;
+	t->context = t->memory = t->object = t->gpu = t->thing = t->other = t->exec = t->graph = t->node = t->bound = -1;
 	memset(t->val, 0, sizeof(t->val));
 	t->has_worked = t->fails = t->is_nothing = t->has_lost = false;
 	t->call = call;

@@ -270,7 +270,7 @@ static void work_group(struct process_here *p, struct thread_here *t)
 
 	if (t->call == CALL_GROUP) {
 		*g = (struct group_here){ .live = true, .objects = { -1, -1, -1 } };
-	} else if (t->call == CALL_BIND) {
+	} else if (t->call == CALL_BIND || t->call == CALL_BIND_ADDR) {
 		g->objects[t->slot] = t->object;
 		p->objects[t->object].maps++;
 	} else if (t->call == CALL_UNBIND) {
@@ -320,6 +320,8 @@ static void plan_free_failed(struct node_here *n, const struct thread_here *t)
 
 static void more_return(struct process_here *p, struct thread_here *t)
 {
+	if (t->call == CALL_BIND_ADDR)
+		p->memories[t->bound].busy = false;
 	if (!t->fails && (t->call == CALL_ARRAY || t->call == CALL_MIPMAP))
 		p->things.arrays[t->thing].visible = true;
 	if (t->fails && t->call == CALL_PLAN_FREE)

@@ -42,7 +42,7 @@ enum call {
 	CALL_POOL_CREATE, CALL_POOL_SET, CALL_POOL_ALLOC, CALL_POOL_TRIM, CALL_POOL_DESTROY,
 	CALL_NODE, CALL_NODE_FREE, CALL_CHILD, CALL_INSTANTIATE, CALL_GRAPH_DESTROY, CALL_EXEC_DESTROY, CALL_LAUNCH,
 	CALL_PLAN_FREE, CALL_STREAM, CALL_STREAM_DESTROY, CALL_CAPTURE, CALL_CAPTURED, CALL_JOINED, CALL_CAPTURE_END,
-	CALL_GROUP, CALL_BIND, CALL_UNBIND, CALL_GROUP_RELEASE, CALL_COUNT
+	CALL_GROUP, CALL_BIND, CALL_BIND_ADDR, CALL_UNBIND, CALL_GROUP_RELEASE, CALL_COUNT
 };
 
 struct context_here {
@@ -87,6 +87,7 @@ struct thread_here {
 	int context, memory, object, gpu;
 	int thing, other;         /* what a call of orders_more.h works on; -1: none */
 	int slot, exec, graph, node;
+	int bound;                /* the mapping whose memory is bound; -1: none */
 	bool was_planned, was_left, has_lost;
 	uint64_t born;
 	uint64_t val[8];
