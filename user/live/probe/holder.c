@@ -65,6 +65,8 @@ static void restrict_calls(void)
 	static const struct confine_call allowed[] = {
 		{ .number = __NR_ppoll }, { .number = __NR_close }, { .number = __NR_getdents64 },
 		{ .number = __NR_fstat }, { .number = __NR_newfstatat }, { .number = __NR_exit_group },
+		/* poll(), when the process was stopped or frozen, and goes on */
+		{ .number = __NR_restart_syscall },
 #ifdef __NR_poll
 		{ .number = __NR_poll },
 #endif
@@ -88,7 +90,8 @@ static _Noreturn void hold_probes(int tracer_fd, int end_fd)
 	restrict_calls();
 	while (poll(fds, COUNT(fds), -1) < 0 && errno == EINTR)
 		;
-	if (!fds[1].revents)
+	/* Unless the tracer has ended, the descriptors are still in use. */
+	if (fds[0].revents && !fds[1].revents)
 		close_all_but_probes(all, end_fd);
 	_exit(0);
 }
