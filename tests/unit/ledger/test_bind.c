@@ -183,6 +183,23 @@ static void an_array_that_goes_with_its_context(void **state)
 	assert_int_equal(live(r), 0);
 }
 
+/* In a callback inside of the end, which then fails. */
+static void an_array_that_is_freed_inside_of_a_failed_end(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuCtxCreate_v2, 0xc0, 0);
+	CALL(r, cuArray3DCreate_v2, ARRAY, 64, 64, 1, 1, 0, 0x40);
+	CALL(r, cuMemMapArrayAsync, MAP, ARRAY, H, 1);
+	RELEASE(r, cuMemRelease, H);
+	uint32_t seq = RELEASE(r, cuCtxDestroy_v2, 0xc0);
+
+	RELEASE(r, cuArrayDestroy, ARRAY);
+	UNDO(r, cuCtxDestroy_v2, seq, 700, 0xc0);
+	assert_int_equal(live(r), 0);
+	assert_int_equal(bindings(r), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
 
 int main(void)
@@ -196,6 +213,7 @@ int main(void)
 		TEST(a_multicast_object_from_before_the_attach),
 		TEST(a_sparse_array_keeps_the_memory_of_its_tiles),
 		TEST(an_array_that_goes_with_its_context),
+		TEST(an_array_that_is_freed_inside_of_a_failed_end),
 	};
 
 	return cmocka_run_group_tests_name("bind", tests, NULL, NULL);

@@ -142,12 +142,17 @@ static void a_failed_end_around_many_calls_is_counted(void **state)
 	struct records *r = *state;
 
 	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuMemCreate, H, 4 * MiB, 1, 0, 1);
+	CALL(r, cuArray3DCreate_v2, ARRAY, 64, 64, 1, 1, 0, 0x40);
+	CALL(r, cuMemMapArrayAsync, MAP, ARRAY, H, 2);
+	RELEASE(r, cuMemRelease, H);
 	uint32_t seq = RELEASE(r, cuCtxDestroy_v2, CTX0);
 
 	for (uint64_t i = 0; i < 1000; i++)
 		CALL(r, cuStreamCreate, STREAM + i);
 	UNDO(r, cuCtxDestroy_v2, seq, 700, CTX0);
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_VMM), 0);
 	assert_int_equal(records_anomalies(r, GMT_ANOMALY_UNDO_UNKNOWN), 1);
 }
 

@@ -58,9 +58,11 @@ void ended_settle(struct thread *t)
 	for (unsigned int i = 0; i < THREAD_UNDOS; i++) {
 		struct undo *u = &t->undos[i];
 
-		u->is_settled |= u->ended_count != 0;
+		if (!u->ended_count)
+			continue;
+		u->is_settled = true;
 		free(u->ended);
 		u->ended = NULL;
-		u->ended_count = 0;
+		u->ended_count = u->unbound_count = 0;
 	}
 }

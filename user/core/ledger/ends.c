@@ -174,7 +174,9 @@ void ends_primary(struct event *e, unsigned int ordinal, struct undo *u)
 /* A key that was given out again says that what had it before is gone after all. */
 static void put_back_ended(struct process *p, const struct ended *gone, struct undo *u, uint64_t ts_ns)
 {
-	if (gone->table == &p->contexts.streams) {
+	if (gone->is_freed) {
+		binding_forget(u, gone->key);
+	} else if (gone->table == &p->contexts.streams) {
 		streams_put_back(p, gone->key, &gone->stream);
 	} else if (!alloc_put_back(p, gone->table, gone->key, &gone->alloc, ts_ns)) {
 		p->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
@@ -190,7 +192,6 @@ void ends_undo(struct event *e, struct undo *u)
 
 	p->anomalies[GMT_ANOMALY_UNDO_UNKNOWN] += u->is_settled + u->has_dropped_own;
 	for (uint32_t i = 0; i < u->ended_count; i++)
-		if (!u->ended[i].is_freed)
-			put_back_ended(p, &u->ended[i], u, e->ts_ns);
+		put_back_ended(p, &u->ended[i], u, e->ts_ns);
 	binding_restore(e, u);
 }
