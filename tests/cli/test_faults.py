@@ -85,8 +85,9 @@ def read(path):
 
 def wrong_output(fault, whole, written, is_doctor):
     """What is wrong with the outputs of a run that came to an end, or None."""
-    if is_doctor:           # what fails is what the doctor is to find
-        return None if fault.status not in (0, 4) or b"BPF" in fault.out else "the doctor says nothing"
+    if is_doctor:           # what fails is what the doctor is to find, and a doctor that cannot write says nothing
+        can_speak = not (fault.kind == "write" and fault.is_on)
+        return "the doctor says nothing" if can_speak and fault.status in (0, 4) and b"BPF" not in fault.out else None
     if fault.status == 0 and not fault.said() and fault.out != whole.out:
         return "another output, and no word of it"
     if written is None:
