@@ -136,6 +136,20 @@ def long_lists():
                        b"ranges": packed(empty * 1000, 1000)})
 
 
+def long_frames():
+    """an .eh_frame that does not lie in the file"""
+    path = shutil.copy(LIBRARY, os.path.join(lib.folder(), "libhostile.so"))
+    with open(path, "r+b") as file:
+        own = bytearray(file.read())
+        table, size, count, names = (HEADER.unpack_from(own)[n] for n in (6, 11, 12, 13))
+        rows = [SECTION.unpack_from(own, table + n * size) for n in range(count)]
+        text = own[rows[names][4]:rows[names][4] + rows[names][5]]
+        number = [text[row[0]:].split(b"\0")[0] for row in rows].index(b".eh_frame")
+        file.seek(table + number * size)
+        file.write(SECTION.pack(*rows[number][:5], 64 * MIB, *rows[number][6:]))
+    return path
+
+
 # ---- sessions ----
 
 def peak_mib(pid):
@@ -230,6 +244,16 @@ def refused_files_are_told():
         check(frames and not any(frame.function for frame in frames), "frames of the file:", *frames)
 
 
+def damage_is_no_error_of_storage():
+    """a file that lacks the bytes of its .eh_frame: no table and its functions' names, and nothing is said of its storage"""
+    lib.needs_full_stacks()
+    library = long_frames()
+    report, _, recording, said = traced(library)
+    check(library not in said, said)
+    equal(report["losses"]["file_refused"], 0, "files that could not be read")
+    check("stacks_allocate" in functions(recording), "names are missing:", *functions(recording))
+
+
 # ---- the readers themselves ----
 
 def readers_of(tracer):
@@ -301,4 +325,4 @@ def nobody_is_left():
     finish(target)
 
 
-lib.main(hostile_libraries, refused_files_are_told, readers_have_nothing, readers_are_replaced, nobody_is_left)
+lib.main(hostile_libraries, refused_files_are_told, damage_is_no_error_of_storage, readers_have_nothing, readers_are_replaced, nobody_is_left)

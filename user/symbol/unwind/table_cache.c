@@ -80,7 +80,7 @@ static bool cache_file_name(const struct table_key *key, char *name)
 static int hash_section(const struct image *image, const struct unwind_section *section, uint8_t *hash)
 {
 	unsigned char *data = malloc(section->size);
-	int err = !data ? -ENOMEM : image_read_at(image, section->vaddr, data, section->size) ? 0 : -EIO;
+	int err = !data ? -ENOMEM : image_read_at(image, section->vaddr, data, section->size) ? 0 : -ERANGE;
 
 	if (!err)
 		blake2b(hash, TABLE_KEY_HASH, data, section->size);

@@ -30,7 +30,7 @@ struct table_key {
 	uint32_t owner;          /* uid: whoever writes the file may have falsified what was read of it */
 };
 
-/* Reads the .eh_frame. 0; -ENOEXEC, -E2BIG, -EIO: as unwind_table_build(). */
+/* Reads the .eh_frame. 0; -ENOEXEC, -E2BIG, -ERANGE: as unwind_table_build(). */
 int table_key_of(const struct image *image, uint32_t owner, struct table_key *key);
 
 struct table_cache {

@@ -276,7 +276,7 @@ int unwind_table_build(const struct image *image, struct unwind_table *table)
 	if (!data)
 		return -ENOMEM;
 	if (section.size && !image_read_at(image, section.vaddr, data, section.size))
-		err = -EIO;
+		err = -ERANGE;
 	else
 		err = build_rows(image, table, data, &section);
 	free(data);

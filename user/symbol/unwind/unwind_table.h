@@ -28,8 +28,8 @@ struct unwind_table {
 #define UNWIND_TABLE_WORDS_MAX (16u << 20)
 
 /* Builds the table. A module without .eh_frame gets a table of a single NONE row. 0; -ENOTSUP: not for this machine;
- * -ENOEXEC: no code; -E2BIG: 4 GiB of code or more, or over 256 MiB of .eh_frame; -EIO: the file cannot be read.
- * Finish with unwind_table_fini(), also after an error. */
+ * -ENOEXEC: no code; -E2BIG: 4 GiB of code or more, or over 256 MiB of .eh_frame; -ERANGE: the .eh_frame does not lie
+ * in the file. Finish with unwind_table_fini(), also after an error. */
 int unwind_table_build(const struct image *image, struct unwind_table *table);
 void unwind_table_fini(struct unwind_table *table);
 
