@@ -20,6 +20,7 @@ def call(name, *arguments):
 def hold(word):
     print(word, flush=True)
     sys.stdin.readline()
+hold("loaded")
 call("cuInit", 0)
 for i, context in enumerate(contexts):
     call("cuDeviceGetUuid", uuid, i)
@@ -97,8 +98,11 @@ def tiny_ring():
 
 def lost_context(call):
     """10 allocations of 4 MiB after a call whose record was lost changed the context: live MiB by GPU."""
-    tool = Tool("-a", "--ring-size", "4096", "--layers", "api", "--nvml", "off").ready()
     work = Process([sys.executable, "-c", CONTEXTS, lib.LIB, call], env=lib.environment())
+    work.wait_line(lambda: "loaded\n" in work.out, "the library")
+    # With -a the calls of other tests would fill the ring, too.
+    tool = Tool("-p", str(work.pid), "--ring-size", "4096", "--layers", "api", "--nvml", "off").ready()
+    work.line()
     work.wait_line(lambda: "ready\n" in work.out, "two contexts")
     tool.idle()
     tool.send(lib.signal.SIGSTOP)
