@@ -11,7 +11,7 @@
 
 #include "orders.h"
 
-#define ORDERS 8000
+#define ORDERS 6000
 #define STEPS 600
 #define STEPS_LOSSY 1000          /* a missed release shows when its address is given out again */
 
