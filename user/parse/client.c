@@ -216,7 +216,7 @@ static int exchange_messages(struct parse_client *client, const struct link *lin
 		err = receive_bytes(client, link, answer->data, reply.size, until_ns);
 	}
 	*status = reply.status;
-	if (!err && (reply.status == -ENOMEM || reply.status == -ETIMEDOUT || reply.status == -EIO))
+	if (!err && (reply.status == -ENOMEM || reply.status == -ETIMEDOUT || reply.status == -EREMOTEIO))
 		err = reply.status; /* its last word */
 	if (reply.status == -ETIMEDOUT)
 		note_bound(client, question->budget_ns, " of processor time");
@@ -295,7 +295,7 @@ int parse_refuse(struct parse_client *client, uint32_t owner)
 
 bool parse_gave_up(int err)
 {
-	return err == -ETIMEDOUT || err == -ENOMEM || err == -EIO || err == -EFAULT || err == -EOWNERDEAD ||
+	return err == -ETIMEDOUT || err == -ENOMEM || err == -EREMOTEIO || err == -EFAULT || err == -EOWNERDEAD ||
 	       err == -EBADMSG || err == -EDQUOT;
 }
 
@@ -313,7 +313,7 @@ const char *parse_why(const struct parse_client *client, int err)
 		return "was being read when gpumemtrace ended all readers to save memory";
 	case -ENOMEM:
 		return "needs more than 1 GiB of memory to be read";
-	case -EIO:
+	case -EREMOTEIO:
 		return "could not be read: its storage reported an error";
 	case -EDQUOT:
 		return "has to wait, because other files of its user's processes took too long or could not be read";

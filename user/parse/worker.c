@@ -81,7 +81,7 @@ static void memory_ran_out(void)
 
 static void note_signal(int signal)
 {
-	say_last_words(signal == SIGPROF ? -ETIMEDOUT : signal == SIGBUS ? -EIO : -ENOMEM);
+	say_last_words(signal == SIGPROF ? -ETIMEDOUT : signal == SIGBUS ? -EREMOTEIO : -ENOMEM);
 }
 
 /* SIGPROF comes when the process has used so much CPU time; 0 stops the clock. */

@@ -126,12 +126,17 @@ static void look(const struct training *t, struct view *view)
 	view_build(t->r.pipeline, &request, view);
 }
 
+static const struct view_stacks *blocks_of_process(const struct view *view, size_t process)
+{
+	for (size_t i = 0; i < view->procs[process].row_count; i++)
+		if (view->procs[process].rows[i].torch.seen)
+			return &view->procs[process].rows[i].torch.stacks;
+	return NULL;
+}
+
 static const struct view_stacks *blocks_of(const struct view *view)
 {
-	for (size_t i = 0; i < view->procs[0].row_count; i++)
-		if (view->procs[0].rows[i].torch.seen)
-			return &view->procs[0].rows[i].torch.stacks;
-	return NULL;
+	return blocks_of_process(view, 0);
 }
 
 /* The line of train.py among those with live memory; 0: the framework's code alone. */
@@ -190,6 +195,29 @@ static void the_line_that_waits(void **state)
 	assert_null(line_at(&view, 30));
 	assert_null(line_at(&view, 40));
 	assert_int_equal(line_at(&view, 0)->held.live, 2 * MiB);
+	view_free(&view);
+	end(t);
+}
+
+/* Another process's stack that reads alike has nobody who waited: its memory is not the first process's line's. */
+static void nobody_waits_in_the_next_process(void **state)
+{
+	struct training *t = begin();
+	const struct view_stacks *blocks;
+	struct view view;
+
+	(void)state;
+	iterate(t, BACKWARD);
+	t->r.tgid = t->r.tid = 300;
+	t->allocated = 0;
+	records_proc(&t->r, 1, "python");
+	records_device(&t->r, 0, 1);
+	block(t, ENGINE, BASE, 2 * MiB);
+	look(t, &view);
+	assert_int_equal(view.proc_count, 2);
+	blocks = blocks_of_process(&view, view.procs[1].tgid == 300);
+	assert_int_equal(blocks->owner_count, 1);
+	assert_string_equal(view.owners[blocks->owners[0].owner].text, "PyTorch");
 	view_free(&view);
 	end(t);
 }
@@ -272,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_iteration),
 		cmocka_unit_test(the_line_that_waits),
+		cmocka_unit_test(nobody_waits_in_the_next_process),
 		cmocka_unit_test(the_segment_of_a_thread),
 		cmocka_unit_test(left_after_an_error),
 		cmocka_unit_test(waiting_is_bounded),

@@ -452,8 +452,8 @@ void by_stack_fill(struct by_stack *b, const struct by_stack_of *of, const struc
 			continue;
 		if (of->ages)
 			age = held_age(of->ages, of->row, r.stack_id);
-		if (of->waiting)
-			by_stack_set_waiting(b, r.stack_id, hash_get(of->waiting, r.stack_id));
+		/* A stack of another process that reads alike may have had one. */
+		by_stack_set_waiting(b, r.stack_id, of->waiting ? hash_get(of->waiting, r.stack_id) : NULL);
 		by_stack_add(b, &r, &rise, of->ages ? &age : NULL);
 	}
 	by_stack_take(b, out);
