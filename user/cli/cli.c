@@ -331,7 +331,7 @@ static int parse_help(struct options *options, int argc, char **argv, char **cau
 			options->help_all = true;
 		else if (command >= 0)
 			options->topic = (size_t)command < CLI_COMMAND_COUNT ? (enum cli_command)command : CLI_TRACE;
-		else if (near)
+		else if (near && argv[i][0] != '-')
 			return cli_wrong(cause, "there is no command '%s'; did you mean '%s'?", argv[i], near);
 		else if (argv[i][0] != '-')
 			return cli_wrong(cause, "there is no command '%s'; gpumemtrace help lists the commands",

@@ -467,6 +467,7 @@ static void test_help_can_be_asked_for_in_many_ways(void **state)
 	check_same_help("help doctor --all", "doctor --help=all");
 	check_same_help("help --all", "-p 1 --help=all");
 	check_same_help("help help", "help");
+	check_same_help("help --help", "help");
 }
 
 static bool takes_option(const struct cli_table *table, const char *name, size_t command)
