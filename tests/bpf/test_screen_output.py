@@ -18,7 +18,7 @@ def under_screen(code, *options, prefix=(), **more):
     """A Python command beside the screen, which has come."""
     terminal = screen(*options, "--live", "--", sys.executable, "-u", "-c", code, prefix=prefix, **more)
     terminal.wait(terminal.is_alternate, "the screen")
-    terminal.wait(lambda: "traced" in "".join(terminal.text()) or "TRACED" in "".join(terminal.text()), "a picture")
+    terminal.wait(lambda: "GPU 0" in "".join(terminal.text()), "a picture")
     return terminal
 
 

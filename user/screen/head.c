@@ -22,7 +22,8 @@
 #define HINT "  q quit  ? help"
 #define GPUS_PART 6          /* a sixth of the lines for GPUs, at least GPUS_LEAST */
 #define GPUS_LEAST 2
-#define BAR_PART 5
+#define BAR_PART 5           /* of the width */
+#define BAR_PART_NARROW 8
 #define BAR_LEAST 10
 #define BAR_MOST 40
 #define SPARK_LEAST 6
@@ -178,7 +179,11 @@ static void print_use(struct out *line, const struct picture *p, const struct vi
 
 	if (use->total)
 		out_printf(line, "%3u %% of %s", percent_of(used, use->total), human_bytes(use->total).s);
-	out_printf(line, "  traced %s", human_bytes(use->traced).s);
+	if (use->has_others)
+		out_printf(line, "  free %s", human_bytes(use->free).s);
+	/* The tables say what is traced. */
+	if (!use->has_others || p->width >= WIDE)
+		out_printf(line, "  traced %s", human_bytes(use->traced).s);
 	if (!use->has_others)
 		out_text(line, "  others ?");
 	else
@@ -186,14 +191,14 @@ static void print_use(struct out *line, const struct picture *p, const struct vi
 	if (p->width < WIDE)
 		return;
 	if (use->has_others)
-		out_printf(line, "  driver %s  free %s", human_bytes(use->rest).s, human_bytes(use->free).s);
+		out_printf(line, "  driver %s", human_bytes(use->rest).s);
 	if (g->name[0] && p->width >= WIDEST)
 		out_printf(line, "  %.32s", g->name);
 }
 
 static unsigned int bar_columns(unsigned int width)
 {
-	unsigned int columns = width / BAR_PART;
+	unsigned int columns = width / (width < WIDE ? BAR_PART_NARROW : BAR_PART);
 
 	return columns < BAR_LEAST ? BAR_LEAST : columns > BAR_MOST ? BAR_MOST : columns;
 }
