@@ -43,6 +43,9 @@ static void draw_hints(struct picture *p)
 	out_init_mem(&out);
 	if (s->is_filtering)
 		out_text(&out, "type a part of a name  Enter:keep Esc:no filter");
+	else if (s->reader.title || s->wants_finding)
+		out_printf(&out, "Up Down PageUp PageDown:scroll %sany other key:back",
+			   s->finding || s->wants_finding ? "f:next " : "");
 	else
 		out_printf(&out, "s:%s /:filter Enter:open f:why g:GPU p:pid Space:%s m:mark d:dump o:OOM",
 			   s->order == VIEW_BY_LIVE ? "now" : view_order_name(s->order),
