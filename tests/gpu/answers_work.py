@@ -72,16 +72,20 @@ def train(model, optimizer, batch=BATCH):
     return out
 
 
+def classify(model, optimizer, batch, classes):
+    for _ in steps():
+        image, label = torch.randn(batch, 3, 128, 128, device="cuda"), torch.randint(classes, (batch,), device="cuda")
+        nn.functional.cross_entropy(model(image), label).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 def images():
     """a residual network in training: nothing is kept"""
     model = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3), *[Residual(64) for _ in range(8)], nn.AdaptiveAvgPool2d(1), nn.Flatten(),
                           nn.Linear(64, 10)).cuda()
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
-    for _ in steps():
-        image, label = torch.randn(16, 3, 128, 128, device="cuda"), torch.randint(10, (16,), device="cuda")
-        nn.functional.cross_entropy(model(image), label).backward()
-        optimizer.step()
-        optimizer.zero_grad()
+    classify(model, optimizer, 16, 10)
 
 
 def words():
@@ -154,11 +158,7 @@ def resnet():
     import torchvision  # pylint: disable=import-outside-toplevel
     model = torchvision.models.resnet50().cuda()
     optimizer = torch.optim.AdamW(model.parameters())
-    for _ in steps():
-        image, label = torch.randn(8, 3, 128, 128, device="cuda"), torch.randint(1000, (8,), device="cuda")
-        nn.functional.cross_entropy(model(image), label).backward()
-        optimizer.step()
-        optimizer.zero_grad()
+    classify(model, optimizer, 8, 1000)
 
 
 def a_llama():

@@ -139,6 +139,21 @@ void records_scene(struct records *r, uint32_t layers)
 	records_scene_history(r, layers, 0);
 }
 
+int records_api_scene(void **state)
+{
+	static struct records r;
+
+	records_scene(&r, API_LAYER);
+	*state = &r;
+	return 0;
+}
+
+int records_end_scene(void **state)
+{
+	records_fini(*state);
+	return 0;
+}
+
 /* ---- the kernel's ---- */
 
 static struct gmt_cause cause_of(const struct records *r)

@@ -50,6 +50,9 @@ void records_init_history(struct records *r, uint64_t most);
 void records_scene(struct records *r, uint32_t layers);
 void records_scene_history(struct records *r, uint32_t layers, uint64_t most);
 void records_fini(struct records *r);
+/* For cmocka's setup: *state is a struct records with the scene of the API layer. And the teardown of any scene. */
+int records_api_scene(void **state);
+int records_end_scene(void **state);
 
 /* Any record: fills the header (kind, size, time, process, thread) and applies it. */
 void records_apply(struct records *r, void *record, enum gmt_kind kind, size_t size);

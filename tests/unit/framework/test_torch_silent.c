@@ -41,12 +41,6 @@ static int scene(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 static void load(struct records *r, uint32_t flags)
 {
 	struct gmt_framework rec = { .flags = flags };
@@ -132,7 +126,7 @@ static void causes(void **state)
 			fail_msg("case %zu: %d, not %d", i, silence_of(r), cases[i].wanted);
 		records_block(r, A, 512, 512, MiB);
 		assert_int_equal(silence_of(r), GMT_TORCH_NOT_SILENT);
-		no_scene(state);
+		records_end_scene(state);
 		scene(state);
 	}
 }
@@ -161,7 +155,7 @@ static void the_end_of_a_process(void **state)
 
 int main(void)
 {
-#define CASE(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
 	const struct CMUnitTest tests[] = { CASE(causes), CASE(another_program), CASE(the_end_of_a_process) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

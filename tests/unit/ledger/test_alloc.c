@@ -24,12 +24,6 @@ static int scene(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 static void alloc_and_free_balance(void **state)
 {
 	struct records *r = *state;
@@ -449,7 +443,7 @@ static void address_ranges_of_other_things_are_no_allocations(void **state)
 	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 2);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
 
 int main(void)
 {

@@ -16,21 +16,6 @@
 #define CTX1 0xc1ull
 #define GREEN 0x9eull
 
-static int scene(void **state)
-{
-	static struct records r;
-
-	records_scene(&r, API_LAYER);
-	*state = &r;
-	return 0;
-}
-
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 /* The GPU index that an allocation made now is charged to. */
 static int gpu_now(struct records *r)
 {
@@ -508,8 +493,8 @@ static void a_context_lives_until_its_last_detach(void **state)
 	assert_int_equal(records_anomalies(r, GMT_ANOMALY_DOUBLE_ALLOC), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
-#define BARE(f) cmocka_unit_test_setup_teardown(f, ledger_only, no_scene)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, records_api_scene, records_end_scene)
+#define BARE(f) cmocka_unit_test_setup_teardown(f, ledger_only, records_end_scene)
 
 int main(void)
 {

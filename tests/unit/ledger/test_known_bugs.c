@@ -34,12 +34,6 @@ static int scene(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 /* ---- Project-HAMi/HAMi-core and HAMi ---- */
 
 static void test_hami_93_from_pool_is_tracked(void **state)
@@ -361,7 +355,7 @@ static void test_hami_per_thread_stream_variants_count(void **state)
 	assert_int_equal(records_attributed(r), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
 
 int main(void)
 {

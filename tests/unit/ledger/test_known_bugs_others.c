@@ -37,12 +37,6 @@ static int scene(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 /* ---- NVIDIA's own ---- */
 
 static void test_nccl_1795_retain_release_unmap_release(void **state)
@@ -297,7 +291,7 @@ static void test_peers_a_multicast_object_is_no_memory(void **state)
 	assert_int_equal(records_attributed(r), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
 
 int main(void)
 {

@@ -57,12 +57,6 @@ static int scene_with_kernel(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 static uint64_t planned(const struct records *r)
 {
 	return records_live(r, ANY_GPU, GMT_CLASS_GRAPH);
@@ -462,8 +456,8 @@ static void a_failed_end_of_a_multicast_object(void **state)
 	assert_no_anomaly(r);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
-#define KERNEL(f) cmocka_unit_test_setup_teardown(f, scene_with_kernel, no_scene)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
+#define KERNEL(f) cmocka_unit_test_setup_teardown(f, scene_with_kernel, records_end_scene)
 
 int main(void)
 {

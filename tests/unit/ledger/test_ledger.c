@@ -27,12 +27,6 @@ static int scene(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 static struct view look(const struct records *r)
 {
 	struct view view;
@@ -462,7 +456,7 @@ static void many_processes(void **state)
 	assert_int_equal(live_allocs(r->ledger), 3000);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
 
 int main(void)
 {

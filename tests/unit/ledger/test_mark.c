@@ -21,12 +21,6 @@ static int scene(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 static void mark(struct records *r)
 {
 	static uint32_t number;
@@ -177,7 +171,7 @@ static void what_has_ended_stays(void **state)
 
 int main(void)
 {
-#define CASE(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
 	const struct CMUnitTest tests[] = {
 		CASE(peaks_begin_anew), CASE(growth_counts_from_it), CASE(what_has_ended_stays),
 	};

@@ -23,12 +23,6 @@ static int scene(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 static void end(struct records *r)
 {
 	struct gmt_end rec = { 0 };
@@ -161,7 +155,7 @@ static void a_pointer_imported_twice_is_released_twice(void **state)
 	assert_int_equal(records_anomalies(r, GMT_ANOMALY_UNDO_UNKNOWN), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
 
 int main(void)
 {

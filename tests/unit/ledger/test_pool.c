@@ -28,12 +28,6 @@ static int scene(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 static void used_bytes_change_at_the_call(void **state)
 {
 	struct records *r = *state;
@@ -255,7 +249,7 @@ static void failures_are_counted_on_the_pools_gpu(void **state)
 	assert_int_equal(records_class(r, 1, GMT_CLASS_POOL).failed, 1);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
 
 int main(void)
 {

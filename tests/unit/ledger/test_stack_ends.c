@@ -27,12 +27,6 @@ static int scene(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 /* A process with stacks from `first` on, of two symbols, the first of which has memory; it ends if it has to. */
 static void live_in(struct records *r, uint32_t tgid, uint32_t first, bool ends, uint32_t inner, uint32_t outer)
 {
@@ -141,7 +135,7 @@ static void symbols_of_the_dead_are_forgotten(void **state)
 	assert_int_equal(f->dropped, 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
 
 int main(void)
 {

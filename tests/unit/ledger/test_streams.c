@@ -21,21 +21,6 @@
 #define OWN 2ull                 /* CU_STREAM_PER_THREAD */
 #define G 0x9100ull
 
-static int scene(void **state)
-{
-	static struct records r;
-
-	records_scene(&r, API_LAYER);
-	*state = &r;
-	return 0;
-}
-
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 static const struct process *process_of(const struct records *r)
 {
 	return r->ledger->processes.list[0];
@@ -208,7 +193,7 @@ static void a_capture_that_a_failed_end_dropped_is_counted(void **state)
 	assert_int_equal(planned(r), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scene, no_scene)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, records_api_scene, records_end_scene)
 
 int main(void)
 {

@@ -15,21 +15,6 @@
 #define SIZE (20 * MiB)
 #define DEVICE_AT(ordinal) 1, ordinal, 1   /* location type, id; allocation type: pinned */
 
-static int scene(void **state)
-{
-	static struct records r;
-
-	records_scene(&r, API_LAYER);
-	*state = &r;
-	return 0;
-}
-
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 static void the_place_is_in_the_call(void **state)
 {
 	struct records *r = *state;
@@ -376,7 +361,7 @@ static void failed_creations_are_counted(void **state)
 	assert_int_equal(records_class(r, 1, GMT_CLASS_VMM).live_count, 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, records_api_scene, records_end_scene)
 
 int main(void)
 {

@@ -24,12 +24,6 @@ static int scene(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 static void probe(struct records *r, uint64_t ino)
 {
 	struct gmt_library rec = { .dev = 7, .ino = ino, .probes = 159 };
@@ -119,7 +113,7 @@ static void there_is_a_bound(void **state)
 
 int main(void)
 {
-#define CASE(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
 	const struct CMUnitTest tests[] = {
 		CASE(the_newest_of_the_dropped_stay), CASE(one_that_comes_back_is_listed_once), CASE(there_is_a_bound),
 	};

@@ -26,12 +26,6 @@ static int scene(void **state)
 	return 0;
 }
 
-static int no_scene(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
 /* The identities of view.h. */
 static void must_add_up(const struct view_row *row)
 {
@@ -569,8 +563,8 @@ static void memory_of_the_host_is_counted_apart(void **state)
 	view_free(&view);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
-#define API_TEST(f) cmocka_unit_test_setup_teardown(f, api_scene, no_scene)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, records_end_scene)
+#define API_TEST(f) cmocka_unit_test_setup_teardown(f, api_scene, records_end_scene)
 
 /* The request whose reason a view has; 0: none. */
 static uint32_t explained(const struct records *r, uint64_t age_ns)
