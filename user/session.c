@@ -216,6 +216,24 @@ static void sample_nvml(struct session *session, bool is_last)
 	session_limit(session, &rec);
 }
 
+static void check_readers(struct session *session)
+{
+	double seconds = (double)(stream_now_ns() - session->start_ns) / 1e9;
+	struct gmt_limit rec = {
+		.what = "programs and libraries cannot be read any more",
+		.remedy = "Look who ended the process: dmesg names those that the kernel ends for lack of memory. Start"
+			  " gpumemtrace again",
+	};
+
+	if (session->readers_warned || !parser_has_ended(session->parser))
+		return;
+	session->readers_warned = true;
+	snprintf((char *)rec.why, sizeof(rec.why), "gpumemtrace's process for foreign files (pid %d) had ended by"
+		 " +%.3f s, so new functions have no names and new libraries no probes",
+		 (int)parser_keeper(session->parser), seconds);
+	session_limit(session, &rec);
+}
+
 /* NVML is asked once a frame, within limits. */
 static uint64_t sample_period(const struct options *options)
 {
@@ -245,6 +263,7 @@ static void handle_tick(struct session *session)
 	probing_drop_unmapped(session->probing);
 	tell_quotas(session);
 	check_recorder(session, now_ns);
+	check_readers(session);
 	if (!memory_look(session, now_ns))
 		stop_session(session, GMT_END_ERROR);
 	if (now_ns >= session->next_show_ns)
@@ -411,6 +430,7 @@ static void put_end(struct session *session)
 	ending_step(session->ending, "asks NVML", 0);
 	sample_nvml(session, true);
 	take_last_names(session);
+	check_readers(session);
 	tell_notes(session);
 	ending_step(session->ending, "counts losses", 0);
 	put_losses(session);

@@ -114,7 +114,7 @@ struct session {
 	uint64_t losses[GMT_LOSS_COUNT];/* as last put into the stream */
 	uint32_t marks;                 /* how many were put into the stream */
 	size_t ring_taken;              /* records in this go */
-	bool running, interrupted, recorder_warned, nvml_warned;
+	bool running, interrupted, recorder_warned, nvml_warned, readers_warned;
 	enum gmt_end_reason end;
 	int output_error;               /* -errno of the first failed frame */
 	char last_cause[SESSION_CAUSE]; /* why a file is not probed, as last said */

@@ -251,6 +251,8 @@ static int ask_once(struct parse_client *client, const struct parse_question *qu
 		note_bound(client, question->budget_ns * PARSE_WAIT, "");
 		err = -ETIMEDOUT;
 	}
+	if ((err == -EFAULT || err == -ESTALE) && parser_has_ended(client->parser))
+		return -ECHILD;
 	return err == -EFAULT && kills != parser_kills(client->parser) ? -EOWNERDEAD : err;
 }
 
@@ -276,7 +278,7 @@ int parse_ask(struct parse_client *client, const struct parse_question *question
 		if (use->ns >= CHARGED_NS || use->deaths >= CHARGED_DEATHS)
 			return -EDQUOT;
 		err = ask_once(client, question, answer, &status, &was_fresh);
-		use->deaths += parse_gave_up(err);
+		use->deaths += parse_gave_up(err) && err != -ECHILD;
 	} while (may_try_again(question, err, was_fresh));
 	took = now_ns() - start;
 	use->ns += took > SLOW_NS ? took : 0;
@@ -296,7 +298,7 @@ int parse_refuse(struct parse_client *client, uint32_t owner)
 bool parse_gave_up(int err)
 {
 	return err == -ETIMEDOUT || err == -ENOMEM || err == -EREMOTEIO || err == -EFAULT || err == -EOWNERDEAD ||
-	       err == -EBADMSG || err == -EDQUOT;
+	       err == -EBADMSG || err == -EDQUOT || err == -ECHILD;
 }
 
 bool parse_was_ended(int err)
@@ -319,6 +321,8 @@ const char *parse_why(const struct parse_client *client, int err)
 		return "has to wait, because other files of its user's processes took too long or could not be read";
 	case -EBADMSG:
 		return "overpowered the process that read it";
+	case -ECHILD:
+		return "could not be read: gpumemtrace's process for foreign files has ended";
 	default:
 		return "crashed the process that read it";
 	}

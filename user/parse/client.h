@@ -43,7 +43,7 @@ struct parse_question {
  * -EIO, as an open() of the caller may give that); -EFAULT: the worker ended; -EOWNERDEAD: parser_kill_workers()
  * ended it; -EBADMSG: it answered nonsense. In these cases the worker is gone. -EDQUOT: the
  * user's files have cost too much, and will be read again within a minute; -ESTALE: the worker that kept something is
- * not there any more; -ECANCELED; -ECHILD: the keeper has ended.
+ * not there any more; -ECANCELED; -ECHILD: the keeper has ended, and no file can be read any more.
  */
 int parse_ask(struct parse_client *client, const struct parse_question *question, struct parse_answer *answer);
 

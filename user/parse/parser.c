@@ -3,6 +3,7 @@
 #include "parse/parser.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -71,6 +72,14 @@ void parser_cancel(struct parser *parser)
 pid_t parser_keeper(const struct parser *parser)
 {
 	return parser ? parser->pid : 0;
+}
+
+/* The kernel closes the sockets of a process before it ends the process's children. */
+bool parser_has_ended(const struct parser *parser)
+{
+	struct pollfd control = { .fd = parser->control };
+
+	return poll(&control, 1, 0) == 1;
 }
 
 int parser_cancelled(const struct parser *parser)

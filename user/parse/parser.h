@@ -14,6 +14,7 @@
 #ifndef GPUMEMTRACE_PARSE_PARSER_H
 #define GPUMEMTRACE_PARSE_PARSER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -41,6 +42,10 @@ unsigned int parser_kills(const struct parser *parser);
 
 /* The keeper's pid; 0 without a parser. */
 pid_t parser_keeper(const struct parser *parser);
+
+/* Whether the keeper has ended, as when somebody kills it: no worker is left, and none starts. No other keeper follows:
+ * its workers would have a copy of all that this process knows by then. For any thread. */
+bool parser_has_ended(const struct parser *parser);
 
 /* A descriptor that can be read from parser_cancel() on. */
 int parser_cancelled(const struct parser *parser);

@@ -513,15 +513,39 @@ static void no_keeper(void **state)
 {
 	struct parse_child child = parse_child_start(&table);
 	struct parse_status status;
-	int keeper;
 
 	(void)state;
 	assert_int_equal(parse_status(child.client, &status), 0);
-	keeper = (int)status_field(status.pid, "PPid", 10);
-	assert_int_equal(kill(keeper, SIGKILL), 0);
+	assert_false(parser_has_ended(child.parser));
+	assert_int_equal(kill(parser_keeper(child.parser), SIGKILL), 0);
 	while (status_field(status.pid, "VmSize", 10) != UINT64_MAX)
 		usleep(1000);
-	assert_int_equal(ask(child.client, ECHO), -ECHILD);
+	assert_true(parser_has_ended(child.parser));
+	for (int i = 0; i < 20; i++) /* which costs no owner anything */
+		assert_int_equal(ask(child.client, ECHO), -ECHILD);
+	assert_true(parse_gave_up(-ECHILD) && !parse_was_ended(-ECHILD));
+	assert_string_equal(parse_why(child.client, -ECHILD),
+			    "could not be read: gpumemtrace's process for foreign files has ended");
+	parse_child_end(&child);
+}
+
+static void *kill_keeper_soon(void *parser)
+{
+	usleep(100000);
+	kill(parser_keeper(parser), SIGKILL);
+	return NULL;
+}
+
+/* The file that a worker reads when the keeper ends is not blamed for the worker's end. */
+static void keeper_ends_with_worker(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, kill_keeper_soon, child.parser), 0);
+	assert_int_equal(ask(child.client, SLEEP), -ECHILD);
+	pthread_join(thread, NULL);
 	parse_child_end(&child);
 }
 
@@ -544,6 +568,7 @@ int main(void)
 		TEST(waiting_can_be_ended),
 		TEST(nobody_is_left),
 		TEST(no_keeper),
+		TEST(keeper_ends_with_worker),
 	};
 
 	alarm(PATIENCE);

@@ -201,6 +201,8 @@ static void refuse_library(struct probing *probing, const struct library *librar
 		return;
 	refused_add(&probing->refused, library);
 	probing->refused.ended += parse_was_ended(err);
+	if (err == -ECHILD) /* of which the session speaks once */
+		return;
 	free(probing->note);
 	probing->note = xstrdup(cause);
 }

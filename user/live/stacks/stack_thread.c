@@ -5,6 +5,7 @@
  */
 #include "live/stacks/stack_thread.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -85,7 +86,7 @@ static void note_file(void *arg, const char *path, const char *missing, int err,
 	snprintf(text, NOTE_BYTES, "%s: %s, because it %s%s", shown, missing, why,
 		 stacking->refused + 1 == FILE_NOTES_MAX ? "; more such files are counted, not named" : "");
 	stacking->ended += parse_was_ended(err);
-	if (stacking->refused++ < FILE_NOTES_MAX)
+	if (stacking->refused++ < FILE_NOTES_MAX && err != -ECHILD) /* of which the session speaks once */
 		add_note(stacking, text);
 	else
 		free(text);
