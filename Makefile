@@ -133,7 +133,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pystack rewalk switchers table_cache unwind unwind_table) \
              $(call in,sink,answer folded oom_rules page pickle plain processes registry sink_json sink_oom sink_report verdict)
-UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer symtab)
+UNIT_SYMBOL := $(call in,symbol,demangle elfsym image lines modules owners symbolizer symtab)
 UNIT_SCREEN := $(call in,screen,screen)
 UNIT_LIVE := $(call in,live,candidates code_events driver features find guard hazard holder identity library nvml plan procfs \
                          quota refused_calls relay_line settings space_tables target trial turns usdt watch)

@@ -281,8 +281,8 @@ char *image_load(const struct image *image, const Elf64_Shdr *section)
 
 	if (!is_there(image, section))
 		return NULL;
-	data = malloc(section->sh_size + 1);
-	if (!data || !image_read(image, section->sh_offset, data, section->sh_size)) {
+	data = xmalloc(section->sh_size + 1);
+	if (!image_read(image, section->sh_offset, data, section->sh_size)) {
 		free(data);
 		return NULL;
 	}

@@ -72,7 +72,8 @@ bool image_read_at(const struct image *image, uint64_t vaddr, void *to, size_t s
 
 /* A section by name, or, with NULL, by type; NULL if there is none. */
 const Elf64_Shdr *image_section(const struct image *image, const char *name, uint32_t type);
-/* The section's bytes and one NUL behind them, to be free()d; NULL if the section cannot be read or is empty. */
+/* The section's bytes and one NUL behind them, to be free()d; NULL if the section cannot be read or is empty. Ends the
+ * process if there is no memory (base/xalloc.h): a file that cannot be loaded is not a file without the section. */
 char *image_load(const struct image *image, const Elf64_Shdr *section);
 
 /* Takes the next note (elf(5), "Notes") out of the bytes of a segment or section. *at is 0 at the start. False: the
