@@ -304,11 +304,20 @@ static struct view_owner_names owner_names(void *arg, uint32_t owner)
 	return (struct view_owner_names){ .name = above->name, .allocator = owners_name(a->owners, above->allocator) };
 }
 
+/* Each stack asks for its owner once. */
+static uint64_t owners_dropped(const void *arg)
+{
+	const struct attribution *a = arg;
+
+	return a->above.dropped;
+}
+
 void attribution_ask(struct attribution *a, struct view_request *request)
 {
 	request->decide = judge_stack;
 	request->is_skipped = is_skipped;
 	request->owner_names = owner_names;
 	request->owner_count = (uint32_t)owners_count(a->owners) + OWNER_NAMES_MAX;
+	request->owners_dropped = owners_dropped;
 	request->arg = a;
 }

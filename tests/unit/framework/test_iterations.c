@@ -290,9 +290,32 @@ static void waiting_is_bounded(void **state)
 	waiting_add(&waiting, 7, 99);
 	assert_true(ids->is_uncertain);
 	for (uint32_t i = 1; i < 2 * WAITING_STACKS_MAX; i++)
-		waiting_add(&waiting, i, 1);
+		assert_int_equal(waiting_add(&waiting, i, 1), i <= WAITING_STACKS_MAX);
+	assert_true(waiting_add(&waiting, 7, 3));
 	assert_int_equal(hash_count(&waiting), WAITING_STACKS_MAX);
 	hash_fini(&waiting);
+}
+
+/* Stacks of autograd's threads that are too many for who waited are counted. */
+static void too_many_wait(void **state)
+{
+	struct training *t = begin();
+	struct view view;
+
+	(void)state;
+	range(t, 0, GMT_RANGE_BACKWARD, BACKWARD);
+	t->r.tid = AUTOGRAD;
+	for (uint32_t i = 0; i < WAITING_STACKS_MAX + 3; i++) {
+		if (i >= WAITING_STACKS_MAX) {
+			look(t, &view);
+			assert_int_equal(view.waiting_dropped, i - WAITING_STACKS_MAX);
+			view_free(&view);
+		}
+		t->r.stack_id = 1000 + i;
+		records_block(&t->r, BASE, MiB, t->allocated += MiB, GiB);
+		records_block(&t->r, BASE, -(int64_t)MiB, t->allocated -= MiB, GiB);
+	}
+	end(t);
 }
 
 int main(void)
@@ -304,6 +327,7 @@ int main(void)
 		cmocka_unit_test(the_segment_of_a_thread),
 		cmocka_unit_test(left_after_an_error),
 		cmocka_unit_test(waiting_is_bounded),
+		cmocka_unit_test(too_many_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,9 +164,47 @@ static void too_many_owners(void **state)
 	owner_names_fini(&names);
 }
 
+/* The view says how many stacks have no owner for that reason, once for each stack. */
+static void stacks_without_owners(void **state)
+{
+	struct records *r = calloc(1, sizeof(*r));
+	struct view_request request = { 0 };
+	struct options options = { 0 };
+	struct attribution *a;
+	struct view view;
+	char name[200];
+
+	(void)state;
+	a = attribution_new(&options, name, sizeof(name));
+	assert_non_null(a);
+	attribution_ask(a, &request);
+	records_scene(r, ALL_LAYERS);
+	records_device(r, 0, 1);
+	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0);
+	CALL(r, cuCtxSetCurrent, 0xc0);
+	records_symbol(r, C10, symbols[C10 - 1].function, symbols[C10 - 1].module, "", 0);
+	for (uint32_t i = 0; i < OWNER_NAMES_MAX + 2; i++) {
+		snprintf(name, sizeof(name), "/home/me/%u.py", i);
+		records_symbol(r, 100 + i, "main", "", name, 1);
+		FRAMES(r, 100 + i, C10, 100 + i);
+		r->stack_id = 100 + i;
+		CALL(r, cuMemAlloc_v2, 0x7f0000000000ull + i * 0x1000, 0x1000);
+		if (i + 2 < OWNER_NAMES_MAX)
+			continue;
+		view_build(r->pipeline, &request, &view);
+		assert_int_equal(view.owners_dropped, i < OWNER_NAMES_MAX ? 0 : i - OWNER_NAMES_MAX + 1);
+		view_free(&view);
+	}
+	attribution_free(a);
+	records_fini(r);
+	free(r);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(own_lines), cmocka_unit_test(too_many_owners) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(own_lines), cmocka_unit_test(too_many_owners), cmocka_unit_test(stacks_without_owners),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

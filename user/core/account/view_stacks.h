@@ -224,6 +224,7 @@ struct view_request {
 	bool (*is_skipped)(void *arg, const struct frames *frames, uint32_t symbol);
 	struct view_owner_names (*owner_names)(void *arg, uint32_t owner);
 	uint32_t owner_count;
+	uint64_t (*owners_dropped)(const void *arg); /* stacks without one: there are too many. May be NULL */
 	void *arg;
 	size_t top;              /* most stacks of each order; 0 is cheaper than any */
 	uint64_t ends;           /* so many processes that ended first are only in the sums (view.h) */

@@ -68,7 +68,7 @@ static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct 
 	d->blocks++;
 	d->block_bytes += block.length;
 	waiting_id = phases_backward_stack(&f->phases, rec->hdr.tid);
-	waiting_add(&f->waiting, rec->stack_id, waiting_id);
+	f->waiting_dropped += !waiting_add(&f->waiting, rec->stack_id, waiting_id);
 	stacks_add(&d->stacks, rec->stack_id, block.length, rec->hdr.ts_ns);
 	d->unchecked |= !segments_cover(f, &block, waiting_id, rec->hdr.ts_ns);
 	segments_give_block(f, DELTA_BLOCK_ALLOC, &block, 0, rec->hdr.tid, rec->hdr.ts_ns);

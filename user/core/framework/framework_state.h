@@ -103,6 +103,7 @@ struct framework {
 	struct rangemap segments;  /* as in struct delta_segment */
 	struct hash segment_stacks; /* uint8_t: the stacks that allocated segments, also ended ones; by stack id */
 	struct hash waiting;       /* of stacks of autograd's threads (waiting.h) */
+	uint64_t waiting_dropped;  /* allocations for which nobody is kept there: there were too many stacks */
 	struct hash sizes;         /* struct framework_size, by the block's address */
 	struct range taken[FRAMEWORK_TAKEN]; /* length 0: none */
 	unsigned int next_taken;

@@ -95,6 +95,11 @@ const struct hash *framework_waiting(const struct framework *f)
 	return f && f->waiting.value_size ? &f->waiting : NULL;
 }
 
+uint64_t framework_waiting_dropped(const struct framework *f)
+{
+	return f ? f->waiting_dropped : 0;
+}
+
 const struct hash *framework_segment_stacks(const struct framework *f)
 {
 	return f && f->segment_stacks.value_size ? &f->segment_stacks : NULL;

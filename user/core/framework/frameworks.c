@@ -33,6 +33,15 @@ struct framework *frameworks_of(const struct frameworks *all, const struct proce
 	return p->index < all->count ? all->list[p->index] : NULL;
 }
 
+uint64_t frameworks_waiting_dropped(const struct frameworks *all)
+{
+	uint64_t sum = all->waiting_dropped;
+
+	for (size_t i = 0; i < all->count; i++)
+		sum += framework_waiting_dropped(all->list[i]);
+	return sum;
+}
+
 static struct framework *get_framework(struct frameworks *all, const struct process *p)
 {
 	if (p->index >= all->count) {
@@ -141,6 +150,7 @@ static void forget_framework(struct frameworks *all, struct framework *f, const 
 {
 	d->forget.sum->anomalies[GMT_ANOMALY_TORCH_MISSED] += f->missed;
 	d->forget.sum->anomalies[GMT_ANOMALY_TORCH_RESERVED] += f->reserved_off;
+	all->waiting_dropped += f->waiting_dropped;
 	framework_free(f);
 	all->list[d->p->index] = NULL;
 }

@@ -396,7 +396,7 @@ bool segments_cover(struct framework *f, const struct range *block, uint32_t wai
 		const struct range *s = rangemap_find(&f->segments, at);
 
 		if (!s && (s = learn_segment(f, block->gpu, at)))
-			waiting_add(&f->waiting, (uint32_t)s->value, waiting_id);
+			f->waiting_dropped += !waiting_add(&f->waiting, (uint32_t)s->value, waiting_id);
 		if (!s) {
 			is_known = false;
 			s = guess_segment(f, at, end, block->gpu);

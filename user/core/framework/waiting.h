@@ -22,7 +22,7 @@ struct waiting_ids {
 };
 
 /* `waiting`: struct waiting_ids by stack id; initialized with the first. `id` waited for an allocation by the stack; 0:
- * it is not known who waited. */
-void waiting_add(struct hash *waiting, uint32_t stack_id, uint32_t id);
+ * it is not known who waited. False: there are too many stacks, and the new one is not added. */
+bool waiting_add(struct hash *waiting, uint32_t stack_id, uint32_t id);
 
 #endif

@@ -18,6 +18,7 @@ void owner_names_clear(struct owner_names *names)
 	for (uint32_t i = 0; i < names->count; i++)
 		free(names->list[i].name);
 	names->count = 0;
+	names->dropped = 0;
 	hash_clear(&names->by_name);
 }
 
@@ -39,8 +40,10 @@ uint32_t owner_names_put(struct owner_names *names, const char *name, uint16_t a
 	known = hash_get(&names->by_name, hash);
 	if (known)
 		return *known;
-	if (names->count == OWNER_NAMES_MAX)
+	if (names->count == OWNER_NAMES_MAX) {
+		names->dropped++;
 		return OWNER_NAMES_FULL;
+	}
 	names->list = xgrow(names->list, names->count, sizeof(*names->list));
 	names->list[names->count] = (struct owner_name){ xstrdup(name), allocator };
 	*(uint32_t *)hash_put(&names->by_name, hash, &is_new) = names->count;

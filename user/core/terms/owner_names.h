@@ -22,6 +22,7 @@ struct owner_names {
 	struct owner_name *list;
 	uint32_t count;
 	struct hash by_name;         /* hash of name and allocator -> uint32_t: index in list */
+	uint64_t dropped;            /* questions about names that were too many */
 };
 
 void owner_names_init(struct owner_names *names);

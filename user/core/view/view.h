@@ -143,6 +143,8 @@ struct view {
 	struct view_symbol *symbols; /* of their frames */
 	struct gmt_memory memory;   /* gpumemtrace's own; hdr.size 0: nothing was said of it */
 	uint64_t names_dropped;     /* records of names that were too many to keep */
+	uint64_t waiting_dropped;   /* allocations of autograd's threads without their line: too many stacks */
+	uint64_t owners_dropped;    /* stacks that have their framework in its place: too many owners */
 	bool has_ages;              /* the request was for ages */
 	uint64_t older_than_ns;
 	uint64_t records;

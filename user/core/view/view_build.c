@@ -308,6 +308,7 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 
 	view_fill_session(l, m.request, view);
 	view_fill_gpus(&l->gpus, view, m.order);
+	view->waiting_dropped = frameworks_waiting_dropped(pl->frameworks);
 	by_stack_init(&m.by_stack, &l->frames, m.request, view);
 	view->ended = l->processes.folded;
 	view->ends = l->processes.ends;
@@ -316,6 +317,8 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 		if (l->processes.list[i])
 			fill_process(&m, l->processes.list[i], view);
 	by_stack_fini(&m.by_stack);
+	if (m.request->owners_dropped)
+		view->owners_dropped = m.request->owners_dropped(m.request->arg);
 	view_filter(view, m.request);
 	view->findings = findings_make(view, &view->finding_count);
 }

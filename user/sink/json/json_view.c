@@ -383,7 +383,9 @@ static json_t *head_to_json(const struct view *view, const struct sink_opts *opt
 	bool has_end = view->end_reason < GMT_END_COUNT;
 	json_t *records = JS_OBJECT({ "total", js_u64(view->records) }, { "unknown", js_u64(view->records_unknown) },
 				    { "malformed", js_u64(view->records_malformed) },
-				    { "names_dropped", js_u64(view->names_dropped) });
+				    { "names_dropped", js_u64(view->names_dropped) },
+				    { "waiting_dropped", js_u64(view->waiting_dropped) },
+				    { "owners_dropped", js_u64(view->owners_dropped) });
 
 	return JS_OBJECT({ "schema", js_word(SCHEMA) }, { "type", js_word(type) },
 			 { "made_at", js_utc(opts->made_ns) }, { "at", json_moment(view, view->now_ns) },
