@@ -35,6 +35,12 @@ static struct human cell_grown(const struct picture *p, const struct table_row *
 	return human_signed_bytes(row->held.grown);
 }
 
+static struct human cell_each(const struct picture *p, const struct table_row *row)
+{
+	(void)p;
+	return row->has_each ? human_signed_bytes(row->each) : (struct human){ "-" };
+}
+
 static struct human cell_count(const struct picture *p, const struct table_row *row)
 {
 	(void)p;
@@ -145,7 +151,8 @@ struct column {
 #define COLUMN_PEAK { "AT PEAK", 9, cell_peak, VIEW_BY_PEAK, 90 }
 #define COLUMN_COUNT { "COUNT", 7, cell_count, NO_ORDER, 90 }
 #define COLUMN_CALLS { "ALLOCATED", 11, cell_calls, VIEW_BY_ALLOCATED, 100 }
-#define COLUMNS_HELD COLUMN_NOW, COLUMN_GROWN, COLUMN_COUNT, COLUMN_PEAK, COLUMN_CALLS
+#define COLUMN_EACH(from) { "EACH ITER.", 12, cell_each, NO_ORDER, from }
+#define COLUMNS_HELD COLUMN_NOW, COLUMN_GROWN, COLUMN_EACH(112), COLUMN_COUNT, COLUMN_PEAK, COLUMN_CALLS
 #define COLUMNS_MOST 8
 
 static const struct {
@@ -166,13 +173,9 @@ static const struct {
 	[TABLE_OWNERS] = { "OWNER", { COLUMNS_HELD } },
 	[TABLE_MODULES] = { "MODULE", { COLUMNS_HELD } },
 	[TABLE_CATEGORIES] = { "WHAT FOR (a guess)", {
-		COLUMN_NOW, COLUMN_COUNT, { "AT PEAK", 9, cell_peak, VIEW_BY_PEAK, 0 } } },
+		COLUMN_NOW, COLUMN_GROWN, COLUMN_EACH(72), { "COUNT", 7, cell_count, NO_ORDER, 60 },
+		{ "AT PEAK", 9, cell_peak, VIEW_BY_PEAK, 52 } } },
 };
-
-static bool is_column_shown(const struct picture *p, const struct column *column)
-{
-	return column->title && p->width >= column->from;
-}
 
 /* ---- lines ---- */
 
@@ -186,6 +189,7 @@ struct list_line {
 struct list {
 	struct table table;
 	bool has_purpose;        /* of any row, and there is room for a column */
+	bool has_each;           /* iterations are known of any row */
 	struct list_line *lines;
 	size_t count;
 };
@@ -239,6 +243,7 @@ static void list_build(struct list *list, const struct picture *p)
 		const struct table_row *row = &list->table.rows[i];
 
 		list->has_purpose |= row->purpose && p->width >= PURPOSE_FROM;
+		list->has_each |= row->has_each;
 		if (!passes_filter(p, row))
 			continue;
 		add_list_line(list, row, NULL, 0);
@@ -328,15 +333,21 @@ static void draw_tabs(struct picture *p)
 	p->y++;
 }
 
-static void draw_titles(struct picture *p, enum table_kind kind, bool has_purpose)
+static bool is_column_shown(const struct picture *p, const struct list *list, const struct column *column)
 {
+	return column->title && p->width >= column->from && (list->has_each || column->cell != cell_each);
+}
+
+static void draw_titles(struct picture *p, const struct list *list)
+{
+	enum table_kind kind = list->table.kind;
 	unsigned int x = 0;
 
 	for (size_t i = 0; i < COLUMNS_MOST; i++) {
 		const struct column *column = &layouts[kind].columns[i];
 		char title[32];
 
-		if (!is_column_shown(p, column))
+		if (!is_column_shown(p, list, column))
 			continue;
 		snprintf(title, sizeof(title), "%*s", column->width, column->title);
 		curses_put(p->curses, p->y, x, p->width,
@@ -344,40 +355,42 @@ static void draw_titles(struct picture *p, enum table_kind kind, bool has_purpos
 		x += (unsigned int)column->width;
 	}
 	curses_put(p->curses, p->y, x + 2, p->width, STYLE_BOLD, layouts[kind].name);
-	if (has_purpose)
+	if (list->has_purpose)
 		curses_put(p->curses, p->y, p->width - PURPOSE_COLUMNS, PURPOSE_COLUMNS, STYLE_BOLD, "WHAT FOR");
 	p->y++;
 }
 
 /* A process that has ended holds nothing: what it held last says nothing about now. */
-static bool has_no_now(const struct table_row *row, const struct column *column)
+static bool has_no_value(const struct table_row *row, const struct column *column)
 {
+	if (row->is_before)
+		return column->cell != cell_now;
 	return row->has_exited && (column->cell == cell_now || column->cell == cell_grown ||
 				   column->cell == cell_tensors || column->cell == cell_cached ||
 				   column->cell == cell_before);
 }
 
 /* Returns the columns of the screen that the cells take. */
-static unsigned int print_cells(struct out *out, const struct picture *p, const struct table_row *row,
-				enum table_kind kind)
+static unsigned int print_cells(struct out *out, const struct picture *p, const struct list *list,
+				const struct table_row *row)
 {
 	unsigned int used = 2;
 
 	for (size_t i = 0; i < COLUMNS_MOST; i++) {
-		const struct column *column = &layouts[kind].columns[i];
+		const struct column *column = &layouts[list->table.kind].columns[i];
 
-		if (!is_column_shown(p, column))
+		if (!is_column_shown(p, list, column))
 			continue;
 		out_printf(out, "%*.*s", column->width, column->width,
-			   has_no_now(row, column) ? "-" : column->cell(p, row).s);
+			   has_no_value(row, column) ? "-" : column->cell(p, row).s);
 		used += (unsigned int)column->width;
 	}
 	out_text(out, "  ");
 	return used;
 }
 
-static void print_list_line(struct out *out, const struct picture *p, const struct list_line *line,
-			    enum table_kind kind, unsigned int room)
+static void print_list_line(struct out *out, const struct picture *p, const struct list *list,
+			    const struct list_line *line, unsigned int room)
 {
 	unsigned int used;
 
@@ -385,11 +398,11 @@ static void print_list_line(struct out *out, const struct picture *p, const stru
 		out_text(out, line->detail);
 		return;
 	}
-	used = print_cells(out, p, line->row, kind);
-	row_name(out, p, line->row, kind, room > used ? room - used : 1);
+	used = print_cells(out, p, list, line->row);
+	row_name(out, p, line->row, list->table.kind, room > used ? room - used : 1);
 }
 
-static void draw_row(struct picture *p, const struct list_line *line, enum table_kind kind, bool is_chosen)
+static void draw_row(struct picture *p, const struct list *list, const struct list_line *line, bool is_chosen)
 {
 	enum curses_style plain = line->below || line->row->has_exited ? STYLE_DIM : STYLE_PLAIN;
 	enum curses_style style = is_chosen ? STYLE_REVERSE : plain;
@@ -399,7 +412,7 @@ static void draw_row(struct picture *p, const struct list_line *line, enum table
 	char *text;
 
 	out_init_mem(&out);
-	print_list_line(&out, p, line, kind, room);
+	print_list_line(&out, p, list, line, room);
 	text = out_take(&out);
 	used = curses_put_marked(p->curses, p->y, 0, room, style, text);
 	free(text);
@@ -431,7 +444,6 @@ static const char *why_empty(const struct picture *p)
 
 void table_draw(struct picture *p)
 {
-	enum table_kind kind = p->screen->table;
 	struct list list;
 	size_t page, place;
 
@@ -441,9 +453,9 @@ void table_draw(struct picture *p)
 	list_build(&list, p);
 	page = p->bottom - p->y - 1;
 	place = find_place(p->screen, &list, page);
-	draw_titles(p, kind, list.has_purpose);
+	draw_titles(p, &list);
 	for (size_t i = p->screen->top; i < list.count && p->y < p->bottom; i++)
-		draw_row(p, &list.lines[i], kind, p->screen->has_keys && i == place);
+		draw_row(p, &list, &list.lines[i], p->screen->has_keys && i == place);
 	if (!list.count)
 		line_text(p, STYLE_DIM, why_empty(p));
 	list_free(&list);

@@ -151,6 +151,36 @@ static const struct view_line_row *line_at(const struct view *view, uint32_t num
 	return NULL;
 }
 
+static const struct view_category *categories_of(const struct view *view)
+{
+	for (size_t i = 0; i < view->procs[0].row_count; i++)
+		if (view->procs[0].rows[i].torch.seen)
+			return view->procs[0].rows[i].torch.training.categories;
+	return NULL;
+}
+
+/* What the categories hold, and have grown, is what the owners hold. */
+static void categories_are_the_blocks(const struct view *view)
+{
+	const struct view_stacks *s = blocks_of(view);
+	const struct view_category *c = categories_of(view);
+	struct view_held owners = { 0 }, categories = { 0 };
+
+	for (size_t i = 0; i < s->owner_count; i++) {
+		owners.live += s->owners[i].held.live;
+		owners.grown += s->owners[i].held.grown;
+		owners.each += s->owners[i].held.each;
+	}
+	for (int i = 0; i < GMT_CATEGORY_COUNT; i++) {
+		categories.live += c[i].live;
+		categories.grown += c[i].grown;
+		categories.each += c[i].each;
+	}
+	assert_int_equal(categories.live, owners.live);
+	assert_int_equal(categories.grown, owners.grown);
+	assert_int_equal(categories.each, owners.each);
+}
+
 /* Only what is kept counts, and exactly that; also after many iterations. */
 static void each_iteration(void **state)
 {
@@ -167,11 +197,92 @@ static void each_iteration(void **state)
 			assert_int_equal(s->iterations, i == 2 ? 0 : i == 5 ? 3 : i == 40 ? 38 : 200 - 2 - 5 * 32);
 			assert_int_equal(view_each(s, &line_at(&view, 20)->held), i == 2 ? 0 : MiB / 2);
 			assert_int_equal(view_each(s, &line_at(&view, 30)->held), 0);
+			categories_are_the_blocks(&view);
 			view_free(&view);
 		}
 		drop_gradient(t);
 	}
 	end(t);
+}
+
+/* The loss of the last iteration looks like an output still. */
+static void each_iteration_by_use(void **state)
+{
+	const struct view_category *c;
+	struct training *t = begin();
+	struct view view;
+
+	(void)state;
+	for (int i = 1; i <= 40; i++, drop_gradient(t))
+		iterate(t, BACKWARD);
+	look(t, &view);
+	c = categories_of(&view);
+	assert_int_equal(blocks_of(&view)->iterations, 38);
+	assert_int_equal(c[GMT_CATEGORY_KEPT].each, 37 * MiB / 2);
+	assert_int_equal(c[GMT_CATEGORY_INPUT].each, MiB / 2);
+	assert_int_equal(c[GMT_CATEGORY_KEPT].grown, 23 * MiB / 2);   /* since 16 s after the attach */
+	assert_int_equal(c[GMT_CATEGORY_GRADIENT].each, 0);
+	assert_int_equal(c[GMT_CATEGORY_GRADIENT].grown, -2 * (int64_t)MiB);
+	assert_int_equal(c[GMT_CATEGORY_ACTIVATION].each, 0);
+	assert_int_equal(c[GMT_CATEGORY_ACTIVATION].grown, 0);
+	categories_are_the_blocks(&view);
+	view_free(&view);
+	end(t);
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+	return *seed = *seed * 1664525 + 1013904223;
+}
+
+/* A block comes or goes, a backward begins, an optimizer steps, or growth begins anew. */
+static void act_at_random(struct training *t, uint64_t *sizes, uint32_t random)
+{
+	static const enum place places[] = { FORWARD, KEEP, ENGINE, 0 };
+	uint32_t what = random >> 24, which = random >> 8 & 15;
+	struct gmt_mark mark = { .number = 1 };
+
+	t->r.ts_ns += random % 400000000;
+	if (what < 8)
+		records_apply(&t->r, &mark, GMT_KIND_MARK, sizeof(mark));
+	else if (what < 40)
+		range(t, 0, GMT_RANGE_BACKWARD, BACKWARD);
+	else if (what < 70)
+		range(t, 1, what & 1 ? GMT_RANGE_BEGIN : GMT_RANGE_END, 0);
+	else if (sizes[which])
+		block(t, 0, BASE + which * MiB, -(int64_t)sizes[which]), sizes[which] = 0;
+	else
+		block(t, places[random & 3], BASE + which * MiB, (int64_t)(sizes[which] = 512 * (1 + random % 2000)));
+}
+
+/* Whatever a program does, and also of the program that it executes, and after its end. */
+static void each_use_is_exact(void **state)
+{
+	uint32_t seed = 1;
+	struct view view;
+
+	(void)state;
+	for (int story = 0; story < 60; story++) {
+		struct training *t = begin();
+		uint64_t sizes[16] = { 0 };
+
+		for (int i = 0; i < 400; i++) {
+			act_at_random(t, sizes, next_random(&seed));
+			if (i % 40 == 39) {
+				look(t, &view);
+				categories_are_the_blocks(&view);
+				view_free(&view);
+			}
+		}
+		if (story % 2)
+			records_exec(&t->r);
+		else
+			records_exit(&t->r, 0);
+		look(t, &view);
+		categories_are_the_blocks(&view);
+		view_free(&view);
+		end(t);
+	}
 }
 
 /* The gradient is the memory of the line that waited in backward(). */
@@ -322,6 +433,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_iteration),
+		cmocka_unit_test(each_iteration_by_use),
+		cmocka_unit_test(each_use_is_exact),
 		cmocka_unit_test(the_line_that_waits),
 		cmocka_unit_test(nobody_waits_in_the_next_process),
 		cmocka_unit_test(the_segment_of_a_thread),

@@ -168,14 +168,21 @@ static void categories_have_what_was_before(void **state)
 
 	(void)state;
 	typical(&f);
-	f.rows[0].torch.training.categories[GMT_CATEGORY_KEPT] = (struct view_category){ .live = 5 * MIB, .count = 3, .at_peak = 6 * MIB };
+	f.rows[0].torch.training.categories[GMT_CATEGORY_KEPT] = (struct view_category){
+		.live = 5 * MIB, .count = 3, .at_peak = 6 * MIB, .grown = 2 * MIB, .each = 4 * MIB };
+	f.rows[0].torch.stacks.iterations = 8;
 	f.rows[0].torch.training.before = 9 * MIB;
 	table = build(TABLE_CATEGORIES, VIEW_BY_LIVE);
 	assert_int_equal(table.count, 2);
 	assert_int_equal(table.rows[0].index, TABLE_BEFORE_ATTACH);
 	assert_int_equal(table.rows[0].held.live, 9 * MIB);
+	assert_true(table.rows[0].is_before);
+	assert_false(table.rows[0].has_each);
 	assert_int_equal(table.rows[1].index, GMT_CATEGORY_KEPT);
 	assert_int_equal(table.rows[1].held.at_peak, 6 * MIB);
+	assert_int_equal(table.rows[1].held.grown, 2 * MIB);
+	assert_true(table.rows[1].has_each);
+	assert_int_equal(table.rows[1].each, MIB / 2);
 	table_free(&table);
 }
 

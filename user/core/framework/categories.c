@@ -48,6 +48,29 @@ static struct framework_kind *put_kind(struct framework_kinds *kinds, struct has
 	return &kinds->list[*index - 1];
 }
 
+/* Adds a block to what was there at the marks. */
+static void add_to_marks(struct framework_kind *kind, const struct framework_device *d, const struct range *block)
+{
+	for (unsigned int i = 0; i < STACKS_MARKS; i++)
+		if (block->offset <= d->mark_ns[i])
+			kind->at_mark[i] += block->length;
+}
+
+static bool is_of_mark(const struct framework_kind *gone, const struct framework_device *d, unsigned int mark)
+{
+	return gone->changed > d->stacks.mark_change[mark];
+}
+
+static void count_gone_of_marks(struct framework_kind *kind, const struct framework_device *d,
+				const struct range *block)
+{
+	for (unsigned int i = 0; i < STACKS_MARKS; i++)
+		if (!is_of_mark(kind, d, i))
+			kind->at_mark[i] = 0;
+	add_to_marks(kind, d, block);
+	kind->changed = d->stacks.changes + 1;
+}
+
 static void count_gone(struct framework_device *d, const struct range *block, enum gmt_category category,
 		       struct training_moment now)
 {
@@ -62,8 +85,17 @@ static void count_gone(struct framework_device *d, const struct range *block, en
 	if (kind->peak != gone->peak)
 		kind->at_peak = kind->late_at_peak = 0;
 	kind->peak = gone->peak;
+	count_gone_of_marks(kind, d, block);
+	if (block->offset > d->allocated.peak_ts_ns)
+		return;
 	kind->at_peak += block->length;
 	kind->late_at_peak += late_bytes(block, now);
+}
+
+/* Most blocks are gone before the next mark, and were not there at the peak. */
+static bool is_counted(const struct framework_device *d, const struct range *block)
+{
+	return block->offset <= d->allocated.peak_ts_ns || block->offset <= d->newest_mark_ns;
 }
 
 unsigned int framework_count_gone(struct framework *f, const struct range *block)
@@ -72,7 +104,7 @@ unsigned int framework_count_gone(struct framework *f, const struct range *block
 	struct training_moment now = now_of(f, block->gpu);
 	enum gmt_category category = category_guess(block, now, false, d->is_first);
 
-	if (block->offset <= d->allocated.peak_ts_ns)
+	if (is_counted(d, block))
 		count_gone(d, block, category_at_peak(d, block, category), now);
 	return category_is_known(block) ? category + 1 : 0;
 }
@@ -91,6 +123,7 @@ static void add_kind(struct framework_kinds *kinds, struct hash *found, const st
 	kind->count++;
 	kind->live += block->length;
 	kind->late += late;
+	add_to_marks(kind, d, block);
 	if (block->offset > d->allocated.peak_ts_ns)
 		return;
 	kind->at_peak += block->length;
@@ -117,13 +150,23 @@ void framework_kinds_free(struct framework_kinds *kinds)
 	*kinds = (struct framework_kinds){ 0 };
 }
 
-void framework_gone_end(struct framework_gone *gone)
+static bool is_of_moment(const struct framework_device *d, const struct framework_kind *gone)
 {
+	bool is_of = gone->peak == d->gone.peak;
+
+	for (unsigned int i = 0; i < STACKS_MARKS; i++)
+		is_of |= gone->at_mark[i] && is_of_mark(gone, d, i);
+	return is_of;
+}
+
+void framework_gone_end(struct framework_device *d)
+{
+	struct framework_gone *gone = &d->gone;
 	struct framework_kinds *kinds = &gone->kinds;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < kinds->count; i++)
-		if (kinds->list[i].peak == gone->peak)
+		if (is_of_moment(d, &kinds->list[i]))
 			kinds->list[kept++] = kinds->list[i];
 	kinds->count = kept;
 	kinds->list = xreallocarray(kinds->list, kept + 1, sizeof(*kinds->list)); /* nothing is added any longer */
@@ -167,7 +210,23 @@ static void add_purpose(const struct framework_kind *kind, enum gmt_category cat
 		};
 }
 
-static void add_kinds(const struct framework_kinds *kinds, const struct frames *frames, struct view_training *out)
+/* What the blocks held at a moment (enum stacks_moment, but for the peak). */
+static int64_t held_at(const struct framework_kind *kind, unsigned int moment)
+{
+	if (moment == STACKS_AT_START)
+		return 0;
+	return (int64_t)(moment < STACKS_MARKS ? kind->at_mark[moment] : kind->live);
+}
+
+static void add_growth(const struct framework_kind *kind, const struct framework_moments *at, struct view_category *c)
+{
+	c->grown += (int64_t)kind->live - held_at(kind, at->since);
+	if (at->iterations.iterations)
+		c->each += held_at(kind, at->iterations.to) - held_at(kind, at->iterations.from);
+}
+
+static void add_kinds(const struct framework_kinds *kinds, const struct frames *frames,
+		      const struct framework_moments *at, struct view_training *out)
 {
 	for (size_t i = 0; i < kinds->count; i++) {
 		const struct framework_kind *kind = &kinds->list[i];
@@ -175,32 +234,45 @@ static void add_kinds(const struct framework_kinds *kinds, const struct frames *
 		struct view_category *c = &out->categories[category];
 
 		add_purpose(kind, category, out);
+		add_growth(kind, at, c);
 		c->live += kind->live;
 		c->count += kind->count;
 		c->at_peak += kind->at_peak;
 	}
 }
 
-/* What is gone of the newest peak. Outside of a training all that goes seems to be temporary; but to say so of what was
- * there at the peak would say nothing. */
-static void add_gone(const struct framework_gone *gone, const struct frames *frames, bool in_training,
-		     struct view_training *out)
+static void drop_old_moments(struct framework_kind *gone, const struct framework_device *d)
 {
-	for (size_t i = 0; i < gone->kinds.count; i++) {
-		struct framework_kind kind = gone->kinds.list[i];
+	if (gone->peak != d->gone.peak)
+		gone->at_peak = gone->late_at_peak = 0;
+	for (unsigned int i = 0; i < STACKS_MARKS; i++)
+		if (!is_of_mark(gone, d, i))
+			gone->at_mark[i] = 0;
+}
 
-		if (kind.peak != gone->peak)
-			continue;
-		out->categories[kind.category].at_peak += kind.at_peak;
+/* What is gone of the newest peak and of the marks. Outside of a training all that goes seems to be temporary; but to
+ * say so of what was there at the peak, or at a mark, would say nothing: the code that asked for it says more. */
+static void add_gone(const struct framework_device *d, const struct frames *frames, bool in_training,
+		     const struct framework_moments *at, struct view_training *out)
+{
+	for (size_t i = 0; i < d->gone.kinds.count; i++) {
+		struct framework_kind kind = d->gone.kinds.list[i];
+		uint8_t seemed = kind.category;
+
+		drop_old_moments(&kind, d);
 		if (!in_training && kind.category == GMT_CATEGORY_TEMPORARY)
 			kind.category = GMT_CATEGORY_UNKNOWN;
-		if (out->has_ended)
-			add_purpose(&kind, with_hint(&kind, frames), out);
+		kind.category = with_hint(&kind, frames);
+		seemed = kind.category == GMT_CATEGORY_UNKNOWN ? seemed : kind.category;
+		out->categories[seemed].at_peak += kind.at_peak;
+		add_growth(&kind, at, &out->categories[kind.category]);
+		if (out->has_ended && kind.at_peak)
+			add_purpose(&kind, kind.category, out);
 	}
 }
 
 static void add_categories(const struct framework *f, unsigned int ordinal, const struct frames *frames,
-			   struct view_training *out)
+			   const struct framework_moments *at, struct view_training *out)
 {
 	const struct framework_device *d = &f->devices[ordinal];
 	const struct framework_kinds *kinds = &d->kinds_at_end;
@@ -213,8 +285,8 @@ static void add_categories(const struct framework *f, unsigned int ordinal, cons
 	out->has_ended = f->ended;
 	out->purposes = xreallocarray(out->purposes, out->purpose_count + kinds->count + d->gone.kinds.count,
 				      sizeof(*out->purposes));
-	add_kinds(kinds, frames, out);
-	add_gone(&d->gone, frames, now_of(f, ordinal).is_training, out);
+	add_kinds(kinds, frames, at, out);
+	add_gone(d, frames, now_of(f, ordinal).is_training, at, out);
 	framework_kinds_free(&live);
 	if (out->purpose_count)
 		qsort(out->purposes, out->purpose_count, sizeof(*out->purposes),
@@ -251,11 +323,11 @@ static void add_ranges(const struct phases *p, const struct phase_line *line, st
 }
 
 void framework_add_training(const struct framework *f, unsigned int ordinal, const struct frames *frames,
-			    struct view_training *out)
+			    const struct framework_moments *at, struct view_training *out)
 {
 	const struct phase_line *line = phases_line(&f->phases, ordinal);
 
-	add_categories(f, ordinal, frames, out);
+	add_categories(f, ordinal, frames, at, out);
 	out->before += f->devices[ordinal].before;
 	if (!line || out->iterations)
 		return;

@@ -70,6 +70,7 @@ static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct 
 	waiting_id = phases_backward_stack(&f->phases, rec->hdr.tid);
 	f->waiting_dropped += !waiting_add(&f->waiting, rec->stack_id, waiting_id);
 	stacks_add(&d->stacks, rec->stack_id, block.length, rec->hdr.ts_ns);
+	d->newest_ns = rec->hdr.ts_ns > d->newest_ns ? rec->hdr.ts_ns : d->newest_ns;
 	d->unchecked |= !segments_cover(f, &block, waiting_id, rec->hdr.ts_ns);
 	segments_give_block(f, DELTA_BLOCK_ALLOC, &block, 0, rec->hdr.tid, rec->hdr.ts_ns);
 }
@@ -227,14 +228,24 @@ void framework_end(struct framework *f)
 		f->devices[i].at_end = framework_gaps(f, i);
 		framework_kinds_free(&f->devices[i].kinds_at_end);
 		framework_kinds_make(f, i, &f->devices[i].kinds_at_end);
-		framework_gone_end(&f->devices[i].gone);
+		framework_gone_end(&f->devices[i]);
 	}
 	f->ended = true;
 	forget_blocks(f);
 }
 
+static void count_all_gone(struct framework *f)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *block;
+
+	while ((block = rangemap_next(&f->blocks, &pos)))
+		framework_count_gone(f, block);
+}
+
 void framework_drop(struct framework *f)
 {
+	count_all_gone(f);
 	memset(f->is_loaded, 0, sizeof(f->is_loaded));
 	forget_blocks(f);
 	phases_fini(&f->phases);
@@ -281,19 +292,30 @@ void framework_close(struct framework *f)
 		stacks_close(&f->devices[i].stacks);
 }
 
+static void follow_mark(struct framework_device *d, unsigned int mark)
+{
+	d->mark_ns[mark] = d->newest_mark_ns = d->newest_ns;
+}
+
 void framework_mark(struct framework *f, unsigned int mark)
 {
-	for (unsigned int i = 0; i < f->count; i++)
+	for (unsigned int i = 0; i < f->count; i++) {
 		stacks_mark(&f->devices[i].stacks, mark);
+		follow_mark(&f->devices[i], mark);
+	}
 }
 
 void framework_follow_iterations(struct framework *f)
 {
 	for (unsigned int i = 0; i < f->count; i++) {
 		const struct phase_line *line = phases_line(&f->phases, i);
+		struct framework_device *d = &f->devices[i];
+		unsigned int mark = STACKS_MARKS;
 
 		if (line)
-			iteration_marks_end(&f->devices[i].iterations, &f->devices[i].stacks, line->now.iteration - 1);
+			mark = iteration_marks_end(&d->iterations, &d->stacks, line->now.iteration - 1);
+		if (mark < STACKS_MARKS)
+			follow_mark(d, mark);
 	}
 }
 

@@ -39,9 +39,10 @@ uint32_t framework_backward_stack(const struct framework *f, uint32_t tid);
 struct framework_gaps framework_gaps(const struct framework *f, unsigned int ordinal);
 
 /* Fills in what a row of the account shows at the ledger's now_ns, without the stacks: zeros where there is no
- * framework. Visits each block. framework_training_free() releases the arrays in out->training. */
+ * framework. since: from when growth counts (enum stacks_moment). Visits each block. framework_training_free()
+ * releases the arrays in out->training. */
 void framework_view(const struct framework *f, unsigned int row, const struct frames *frames, uint64_t now_ns,
-		    struct view_torch *out);
+		    unsigned int since, struct view_torch *out);
 void framework_training_free(struct view_training *training);
 
 /* Why a PyTorch that takes device memory reports no blocks: the backend cudaMallocAsync, caching that is switched off,

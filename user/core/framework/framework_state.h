@@ -48,7 +48,10 @@ struct framework_kind {
 	uint8_t category;        /* enum gmt_category */
 	uint64_t live, count, at_peak;
 	uint64_t late, late_at_peak; /* the parts that category_is_late() */
+	uint64_t at_mark[STACKS_MARKS]; /* the parts that were there at the marks (stacks.h) */
+	/* Of blocks that are gone: */
 	uint64_t peak;           /* at_peak is of this peak: framework_gone.peak then */
+	uint64_t changed;        /* at_mark is of the marks before this change (struct stacks.changes) */
 };
 
 struct framework_kinds {
@@ -56,8 +59,8 @@ struct framework_kinds {
 	size_t count;
 };
 
-/* The blocks of the newest peak that are gone. A program makes peak after peak while its memory grows: what is known of
- * an older peak is not cleared, but overwritten. */
+/* The blocks of the newest peak, and of the marks, that are gone. A program makes peak after peak while its memory
+ * grows: what is known of an older peak, or of an older mark in the same place, is not cleared, but overwritten. */
 struct framework_gone {
 	struct framework_kinds kinds; /* live and count are 0 */
 	struct hash by_kind;     /* uint32_t: 1 + index in kinds.list, by stack and category */
@@ -82,6 +85,9 @@ struct framework_device {
 	struct framework_gaps at_end;
 	struct stacks stacks;    /* of blocks */
 	struct iteration_marks iterations;
+	uint64_t newest_ns;      /* of the newest block */
+	uint64_t mark_ns[STACKS_MARKS]; /* of the newest block before the mark */
+	uint64_t newest_mark_ns; /* the greatest of them */
 	bool is_first;           /* the device was seen from its first block on */
 	struct framework_gone gone;
 	struct framework_kinds kinds_at_end;
@@ -138,11 +144,16 @@ const struct framework_size *sizes_of(const struct framework *f, uint64_t addres
 unsigned int framework_category(const struct framework *f, const struct range *block, bool is_alive);
 /* The same for a block that goes; its bytes of the peak are counted as gone. */
 unsigned int framework_count_gone(struct framework *f, const struct range *block);
+/* From when growth counts (enum stacks_moment), and the iterations over which it counts. */
+struct framework_moments {
+	unsigned int since;
+	struct iteration_span iterations;
+};
 /* Adds a device's categories to what is shown of a row, and the first device's phases. */
 void framework_add_training(const struct framework *f, unsigned int ordinal, const struct frames *frames,
-			    struct view_training *out);
-/* Drops what is known of older peaks. Nothing is counted afterwards. */
-void framework_gone_end(struct framework_gone *gone);
+			    const struct framework_moments *at, struct view_training *out);
+/* Drops what is known of older peaks and marks. Nothing is counted afterwards. */
+void framework_gone_end(struct framework_device *device);
 /* framework_kinds_free() releases the list. */
 void framework_kinds_make(const struct framework *f, unsigned int ordinal, struct framework_kinds *out);
 void framework_kinds_free(struct framework_kinds *kinds);

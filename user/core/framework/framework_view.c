@@ -119,8 +119,9 @@ static void add_level(struct view_level *sum, const struct view_level *level)
 
 /* The peak of several devices together is at most the sum of their peaks. */
 void framework_view(const struct framework *f, unsigned int row, const struct frames *frames, uint64_t now_ns,
-		    struct view_torch *out)
+		    unsigned int since, struct view_torch *out)
 {
+	struct framework_moments at = { .since = since, .iterations = framework_iterations(f, row) };
 	uint64_t mapped = 0;
 
 	*out = (struct view_torch){ .gap_known = true, .recent_known = true };
@@ -144,7 +145,8 @@ void framework_view(const struct framework *f, unsigned int row, const struct fr
 		if (gaps.largest > out->largest_free_gap)
 			out->largest_free_gap = gaps.largest;
 		mapped += d->mapped_bytes;
-		framework_add_training(f, i, frames, &out->training);
+		framework_add_training(f, i, frames, &at, &out->training);
+		at.iterations.iterations = 0;   /* they are those of the first device */
 	}
 	out->gap_known &= out->seen;
 	out->recent_known &= out->seen;

@@ -27,8 +27,8 @@ struct iteration_span {
 	uint32_t iterations;
 };
 
-/* The iteration, and all before, have ended. */
-void iteration_marks_end(struct iteration_marks *marks, struct stacks *stacks, uint32_t iteration);
+/* The iteration, and all before, have ended. Returns the mark that has been set; STACKS_MARKS: none. */
+unsigned int iteration_marks_end(struct iteration_marks *marks, struct stacks *stacks, uint32_t iteration);
 struct iteration_span iteration_marks_span(const struct iteration_marks *marks);
 
 #endif

@@ -32,10 +32,25 @@ struct phase_iteration {
 struct view_category {
 	uint64_t live, count;    /* blocks */
 	uint64_t at_peak;        /* when most was allocated */
+	int64_t grown, each;     /* as in struct view_held, for the stacks of the blocks */
 	/* The parts that were made after the start-up and have been held for more iterations than usual; the second one
 	 * only of an ended process. */
 	uint64_t late, late_at_peak;
 };
+
+/* For tables: what is known of a category as of an owner or a line. */
+static inline struct view_held view_category_held(const struct view_category *category)
+{
+	return (struct view_held){
+		.live = category->live, .live_count = category->count, .at_peak = category->at_peak,
+		.grown = category->grown, .each = category->each,
+	};
+}
+
+static inline bool view_category_is_used(const struct view_category *c)
+{
+	return c->live || c->at_peak || c->grown || c->each;
+}
 
 struct view_range {
 	char name[GMT_RANGE_NAME_BYTES];
@@ -57,7 +72,8 @@ struct view_growth {
 	uint64_t time_ns, end_ns; /* that the iterations took, and when the last ended; 0: not known */
 };
 
-/* Categories sum exactly to the blocks that were seen allocated; a block's category is a guess (category.h). */
+/* Categories sum exactly to the blocks that were seen allocated; a block's category is a guess (category.h). What a
+ * category held earlier are the blocks of then, by what they are for now, or were for when they went. */
 struct view_training {
 	struct view_category categories[GMT_CATEGORY_COUNT];
 	uint64_t before;         /* bytes of blocks from before the attach, whose purpose is not known */

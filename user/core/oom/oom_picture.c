@@ -236,7 +236,7 @@ static void add_gpu_row(struct oom *oom, const struct subject *s, unsigned int i
 	struct gmt_oom_row *row = new_row(oom, s->p);
 	struct view_torch torch;
 
-	framework_view(s->f, index, &s->ledger->frames, s->ledger->now_ns, &torch);
+	framework_view(s->f, index, &s->ledger->frames, s->ledger->now_ns, STACKS_NOW, &torch);
 	if (fill_oom_row(s, index, &torch, row)) {
 		add_row_stacks(oom, row, &s->p->account.rows[index].stacks, &s->moments);
 		mark_reserve(oom, framework_segment_stacks(s->f));

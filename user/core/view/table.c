@@ -214,15 +214,27 @@ static void add_gpus(struct table *t, const struct view *view, const struct tabl
 
 /* ---- lines, stacks, owners, categories ---- */
 
+static struct table_row *add_held_row(struct table *t, uint64_t key, size_t index, const struct view_stacks *s,
+				      const struct view_held *held)
+{
+	struct table_row *row = add_row(t, key, index);
+
+	row->held = *held;
+	row->has_each = s->iterations;
+	row->each = view_each(s, held);
+	return row;
+}
+
 static void add_lines(struct table *t, const struct view *view, const struct view_row *row, const struct table_ask *ask)
 {
-	const struct view_lines *lines = &view_best_stacks(row)->lines[ask->order];
+	const struct view_stacks *s = view_best_stacks(row);
+	const struct view_lines *lines = &s->lines[ask->order];
 
 	for (size_t i = 0; i < lines->count; i++) {
-		struct table_row *out = add_row(t, key_of_line(view, &lines->rows[i]), 0);
+		struct table_row *out = add_held_row(t, key_of_line(view, &lines->rows[i]), 0, s,
+						     &lines->rows[i].held);
 
 		out->line = &lines->rows[i];
-		out->held = lines->rows[i].held;
 		out->purpose = lines->rows[i].purpose;
 	}
 }
@@ -230,14 +242,14 @@ static void add_lines(struct table *t, const struct view *view, const struct vie
 static void add_stacks(struct table *t, const struct view *view, const struct view_row *row,
 		       const struct table_ask *ask)
 {
-	const struct view_top *top = &view_best_stacks(row)->top[ask->order];
+	const struct view_stacks *s = view_best_stacks(row);
+	const struct view_top *top = &s->top[ask->order];
 
 	for (size_t i = 0; i < top->count; i++) {
 		const struct view_stack_row *stack = &top->rows[i];
-		struct table_row *out = add_row(t, key_of_stack(view, &view->stacks[stack->stack]), stack->stack);
+		uint64_t key = key_of_stack(view, &view->stacks[stack->stack]);
 
-		out->held = stack->held;
-		out->purpose = stack->purpose;
+		add_held_row(t, key, stack->stack, s, &stack->held)->purpose = stack->purpose;
 	}
 }
 
@@ -250,20 +262,21 @@ static void add_owners(struct table *t, const struct view *view, const struct vi
 	for (size_t i = 0; i < s->owner_count; i++) {
 		const char *name = view->owners[s->owners[i].owner].text;
 
-		add_row(t, key_of(name, strlen(name)), s->owners[i].owner)->held = s->owners[i].held;
+		add_held_row(t, key_of(name, strlen(name)), s->owners[i].owner, s, &s->owners[i].held);
 	}
 }
 
 static void add_modules(struct table *t, const struct view *view, const struct view_row *row,
 			const struct table_ask *ask)
 {
-	const struct view_modules *modules = &view_best_stacks(row)->modules[ask->order];
+	const struct view_stacks *s = view_best_stacks(row);
+	const struct view_modules *modules = &s->modules[ask->order];
 
 	for (size_t i = 0; i < modules->count; i++) {
 		uint32_t module = modules->rows[i].module;
 		const char *path = module == VIEW_NO_MODULE ? "" : view->modules[module];
 
-		add_row(t, key_of(path, strlen(path)), module)->held = modules->rows[i].held;
+		add_held_row(t, key_of(path, strlen(path)), module, s, &modules->rows[i].held);
 	}
 }
 
@@ -271,21 +284,30 @@ static void add_all_categories(struct table *t, const struct view *view, const s
 			   const struct table_ask *ask)
 {
 	const struct view_training *training = &row->torch.training;
+	struct table_row *before;
 
 	(void)view;
 	(void)ask;
 	if (!row->torch.seen)
 		return;
 	for (size_t c = 0; c < GMT_CATEGORY_COUNT; c++) {
-		const struct view_category *category = &training->categories[c];
+		struct view_held held = view_category_held(&training->categories[c]);
 
-		if (category->live || category->at_peak)
-			add_row(t, c + 1, c)->held = (struct view_held){
-				.live = category->live, .live_count = category->count, .at_peak = category->at_peak,
-			};
+		if (view_category_is_used(&training->categories[c]))
+			add_held_row(t, c + 1, c, &row->torch.stacks, &held);
 	}
-	if (training->before)
-		add_row(t, TABLE_BEFORE_ATTACH + 1, TABLE_BEFORE_ATTACH)->held.live = training->before;
+	if (!training->before)
+		return;
+	before = add_row(t, TABLE_BEFORE_ATTACH + 1, TABLE_BEFORE_ATTACH);
+	before->held.live = training->before;
+	before->is_before = true;
+}
+
+static void merge_row(struct table_row *to, const struct table_row *from)
+{
+	add_held(&to->held, &from->held);
+	to->has_each |= from->has_each;
+	to->each += from->each;
 }
 
 static int by_key(const void *left, const void *right)
@@ -305,7 +327,7 @@ static void merge_rows(struct table *t)
 	qsort(t->rows, t->count, sizeof(*t->rows), by_key);
 	for (size_t i = 0; i < t->count; i++) {
 		if (kept && t->rows[kept - 1].key == t->rows[i].key)
-			add_held(&t->rows[kept - 1].held, &t->rows[i].held);
+			merge_row(&t->rows[kept - 1], &t->rows[i]);
 		else
 			t->rows[kept++] = t->rows[i];
 	}

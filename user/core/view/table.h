@@ -48,6 +48,9 @@ struct table_row {
 	const struct view_line_row *line; /* of a line: that of the process that has most of it */
 	uint8_t purpose;         /* as view_line_row.purpose */
 	struct view_held held;   /* live: what is held now. A GPU's live_count is its traced processes */
+	bool has_each;           /* iterations are known */
+	int64_t each;            /* what an iteration adds, on average */
+	bool is_before;          /* of memory from before the attach: nothing but `held.live` is known */
 	/* Of a process: */
 	uint64_t tensors, cached; /* allocated by the framework, and reserved but not allocated */
 	uint64_t before;         /* bytes from before the attach */

@@ -100,6 +100,12 @@ struct maker {
 	const struct held_ages *ages;   /* NULL: not asked for */
 };
 
+/* The moment from which on growth counts: enum stacks_moment. */
+static unsigned int grown_since(const struct maker *m, uint64_t *ns)
+{
+	return process_since_window(m->p, m->p->exited ? m->p->exit_ts_ns : m->ledger->now_ns, ns);
+}
+
 /* A program frees its memory before it ends. So its memory may rise until the peak; or until the newest mark, if that
  * is later and most of the memory was still there, or if nothing is known of the time before the peak. */
 static unsigned int find_last(const struct process *p, const struct stacks *stacks, uint64_t *ns)
@@ -122,7 +128,7 @@ static void fill_held_stacks(struct maker *m, const struct by_stack_of *of, stru
 	struct view_rise *rise = &moments.rise;
 	unsigned int *at = moments.rise_at;
 
-	moments.since = process_since_window(p, p->exited ? p->exit_ts_ns : m->ledger->now_ns, &moments.since_ns);
+	moments.since = grown_since(m, &moments.since_ns);
 	at[STACKS_RISE_UNTIL] = of->has_ended ? find_last(p, of->stacks, &rise->until_ns) : STACKS_NOW;
 	at[STACKS_RISE_SINCE] = process_since_window(p, rise->until_ns, &rise->since_ns);
 	at[STACKS_RISE_LATER] = process_since_later(p, rise->until_ns, &rise->later_ns);
@@ -165,9 +171,10 @@ static void fill_rows(struct maker *m, struct view_proc *out)
 		struct rm_physical physical;
 		struct view_torch torch;
 		struct view_row *to;
+		uint64_t since_ns;
 
 		balance_physical(m->p, row, &physical);
-		framework_view(m->f, i, &m->ledger->frames, m->ledger->now_ns, &torch);
+		framework_view(m->f, i, &m->ledger->frames, m->ledger->now_ns, grown_since(m, &since_ns), &torch);
 		if (!has_anything(row, &physical, &torch))
 			continue;
 		out->rows = xgrow(out->rows, out->row_count, sizeof(*out->rows));
@@ -255,7 +262,7 @@ static bool has_row_on(const struct maker *m, const struct process *p, const str
 		if (row->gpu == GPU_UNKNOWN || !view_wants_gpu(m->request, view, m->order[row->gpu]))
 			continue;
 		balance_physical(p, row, &physical);
-		framework_view(f, i, &m->ledger->frames, m->ledger->now_ns, &torch);
+		framework_view(f, i, &m->ledger->frames, m->ledger->now_ns, STACKS_NOW, &torch);
 		found = has_anything(row, &physical, &torch);
 		framework_training_free(&torch.training);
 	}

@@ -18,10 +18,16 @@ json_t *json_moment_if(const struct view *view, bool happened, uint64_t ts_ns)
 	return happened ? json_moment(view, ts_ns) : json_null();
 }
 
-static json_t *held_to_json(const struct view *view, const struct view_held *h)
+json_t *json_stacks_each(const struct view_stacks *s, const struct view_held *held)
+{
+	return s->iterations ? json_integer(view_each(s, held)) : json_null();
+}
+
+static json_t *held_to_json(const struct view *view, const struct view_stacks *s, const struct view_held *h)
 {
 	return JS_OBJECT({ "live_bytes", js_u64(h->live) }, { "at_peak_bytes", js_u64(h->at_peak) },
-			 { "grown_bytes", json_integer(h->grown) }, { "live_count", js_u64(h->live_count) },
+			 { "grown_bytes", json_integer(h->grown) },
+			 { "each_iteration_bytes", json_stacks_each(s, h) }, { "live_count", js_u64(h->live_count) },
 			 { "allocs", js_u64(h->allocs) }, { "frees", js_u64(h->frees) },
 			 { "alloc_bytes", js_u64(h->alloc_bytes) },
 			 { "oldest_at", json_moment_if(view, h->oldest_ts_ns, h->oldest_ts_ns) },
@@ -35,21 +41,21 @@ static json_t *owners_to_json(const struct view *view, const struct view_stacks 
 	for (size_t i = 0; i < s->owner_count; i++) {
 		const struct view_owner_text *owner = &view->owners[s->owners[i].owner];
 
-		js_append(list, JS_ADD(held_to_json(view, &s->owners[i].held),
+		js_append(list, JS_ADD(held_to_json(view, s, &s->owners[i].held),
 				       { "owner", js_word(owner->name) },
 				       { "allocator", js_word_if(owner->allocator, owner->allocator) }));
 	}
 	return list;
 }
 
-static json_t *top_to_json(const struct view *view, const struct view_top *t)
+static json_t *top_to_json(const struct view *view, const struct view_stacks *s, const struct view_top *t)
 {
 	json_t *list = js_array();
 
 	for (size_t i = 0; i < t->count; i++) {
 		const struct view_stack_row *r = &t->rows[i];
 
-		js_append(list, JS_ADD(held_to_json(view, &r->held), { "stack", js_u64(r->stack) },
+		js_append(list, JS_ADD(held_to_json(view, s, &r->held), { "stack", js_u64(r->stack) },
 				       { "category", js_word_if(r->purpose, gmt_category_name(r->purpose - 1u)) }));
 	}
 	return list;
@@ -66,12 +72,6 @@ static json_t *categories_of_line(const struct view_line_row *row)
 	return list;
 }
 
-/* null: no iterations are known. */
-static json_t *each_to_json(const struct view_stacks *s, const struct view_held *held)
-{
-	return s->iterations ? json_integer(view_each(s, held)) : json_null();
-}
-
 static json_t *lines_to_json(const struct view *view, const struct view_stacks *s, const struct view_lines *lines)
 {
 	static const char *const states[] = {
@@ -84,10 +84,9 @@ static json_t *lines_to_json(const struct view *view, const struct view_stacks *
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct view_line_row *r = &lines->rows[i];
 
-		js_append(list, JS_ADD(held_to_json(view, &r->held), { "state", js_word(states[r->state]) },
+		js_append(list, JS_ADD(held_to_json(view, s, &r->held), { "state", js_word(states[r->state]) },
 				       { "symbol", js_u64_if(r->state == VIEW_LINE_OWN, r->symbol) },
 				       { "stack", js_u64(r->stack) }, { "stack_count", js_u64(r->stacks) },
-				       { "each_iteration_bytes", each_to_json(s, &r->held) },
 				       { "caller", js_u64_if(r->caller, r->caller - 1) },
 				       { "other_callers", json_boolean(r->has_callers) },
 				       { "steady", json_boolean(view_is_steady(&r->held)) },
@@ -106,8 +105,7 @@ static json_t *modules_to_json(const struct view *view, const struct view_stacks
 		const struct view_module_row *r = &modules->rows[i];
 		bool is_in_module = r->module != VIEW_NO_MODULE;
 
-		js_append(list, JS_ADD(held_to_json(view, &r->held),
-				       { "each_iteration_bytes", each_to_json(s, &r->held) },
+		js_append(list, JS_ADD(held_to_json(view, s, &r->held),
 				       { "module", js_word_if(is_in_module,
 							      is_in_module ? view->modules[r->module] : "") }));
 	}
@@ -119,7 +117,7 @@ json_t *json_stacks_of(const struct view *view, const struct view_stacks *s, boo
 	json_t *orders = js_object(), *lines = js_object(), *modules = js_object();
 
 	for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
-		js_set(orders, view_order_name((enum view_order)order), top_to_json(view, &s->top[order]));
+		js_set(orders, view_order_name((enum view_order)order), top_to_json(view, s, &s->top[order]));
 		js_set(lines, view_order_name((enum view_order)order), lines_to_json(view, s, &s->lines[order]));
 		js_set(modules, view_order_name((enum view_order)order), modules_to_json(view, s, &s->modules[order]));
 	}

@@ -12,6 +12,8 @@ json_t *json_moment_if(const struct view *view, bool happened, uint64_t ts_ns);
 
 /* One sum. is_physical: the kernel layer knows all of the memory. */
 json_t *json_stacks_of(const struct view *view, const struct view_stacks *stacks, bool is_physical);
+/* What an iteration adds; null: no iterations are known. */
+json_t *json_stacks_each(const struct view_stacks *stacks, const struct view_held *held);
 json_t *json_stacks_unwinding(const struct view_unwinding *unwinding);
 
 /* The stack traces and symbols to which the indices lead. */

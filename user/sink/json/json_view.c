@@ -83,17 +83,20 @@ static json_t *nvml_to_json(const struct view *view, const struct view_row *row)
 
 /* ---- PyTorch ---- */
 
-static json_t *categories_to_json(const struct view_training *t)
+static json_t *categories_to_json(const struct view_torch *t)
 {
 	json_t *list = js_array();
 
 	for (int i = 0; i < GMT_CATEGORY_COUNT; i++) {
-		const struct view_category *c = &t->categories[i];
+		const struct view_category *c = &t->training.categories[i];
+		struct view_held held = view_category_held(c);
 
-		if (c->live || c->at_peak)
+		if (view_category_is_used(c))
 			js_append(list, JS_OBJECT({ "category", js_word(gmt_category_name(i)) },
 						  { "live_bytes", js_u64(c->live) }, { "live_count", js_u64(c->count) },
-						  { "at_peak_bytes", js_u64(c->at_peak) }));
+						  { "at_peak_bytes", js_u64(c->at_peak) },
+						  { "grown_bytes", json_integer(c->grown) },
+						  { "each_iteration_bytes", json_stacks_each(&t->stacks, &held) }));
 	}
 	return list;
 }
@@ -176,7 +179,7 @@ static json_t *torch_to_json(const struct view *view, const struct view_torch *t
 			 { "largest_free_gap_bytes", js_u64_if(t->gap_known, t->largest_free_gap) },
 			 { "stacks", json_stacks_of(view, &t->stacks, false) },
 			 { "before_attach_bytes", js_u64(t->training.before) },
-			 { "categories", categories_to_json(&t->training) },
+			 { "categories", categories_to_json(t) },
 			 { "training", training_to_json(&t->training) },
 			 { "iterations", iterations_to_json(&t->training) },
 			 { "ranges", ranges_to_json(&t->training) },
