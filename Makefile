@@ -87,7 +87,7 @@ SINK     := registry \
             $(call in,records,record_fields record_text) \
             $(call in,json,json_cgroup json_stacks json_view) \
             $(call in,report,doctor list report report_answer report_gpu report_next report_nothing report_others \
-                              report_parts report_stacks report_training sum warnings) \
+                              report_held report_parts report_stacks report_training sum warnings) \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
             $(call in,export,folded pickle torch_snapshot)

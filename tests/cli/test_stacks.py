@@ -133,7 +133,7 @@ def report(path):
     check("--top 1: one stack in each list, all owners", few.count("  #1  ") >= 1 and "NCCL" in few and
           "ncclCommInitRank" not in few, few)
     rc, none, err = run("report", "--full", "--top", "0", path)
-    check("--top 0: owners only", "by owner" in none and "#1" not in none, none)
+    check("--top 0: owners only", "BY OWNER" in none and "#1" not in none, none)
     rc, old, err = run("report", "--full", "--older-than", "3", path)
     check("--older-than", "not freed for more than 3.0 s" in old and old != out, old)
 
@@ -210,7 +210,7 @@ def folded(path, folder):
     check("no other file is left", os.listdir(folder).count("live.folded") == 1 and
           not [f for f in os.listdir(folder) if f.endswith(".tmp")], os.listdir(folder))
     rc, out, err = run("report", "--full", "--folded", "-", path)
-    check("- is standard output, and the report goes to standard error", out == live and "by owner" in err, out)
+    check("- is standard output, and the report goes to standard error", out == live and "BY OWNER" in err, out)
     for what, wanted in (("peak", None), ("growth", 17 * MIB), ("allocated", None), ("old", None)):
         rc, out, err = run("replay", "-q", "--folded", "-", "--folded-by", what, path)
         check("--folded-by " + what, rc == 0 and folded_sum(out) > 0 and out != live and

@@ -99,6 +99,7 @@ static void add_training(struct view_training *t)
 		.iteration_count = 3, .iterations = iterations, .range_count = 2, .ranges = ranges,
 	};
 	t->categories[GMT_CATEGORY_PARAMETER] = (struct view_category){ .live = 102 * MIB, .count = 161, .at_peak = 102 * MIB };
+	t->categories[GMT_CATEGORY_KEPT] = (struct view_category){ .live = 60 * MIB, .count = 30, .grown = 40 * MIB, .each = 50 * MIB };
 	t->categories[GMT_CATEGORY_ACTIVATION] = (struct view_category){ .live = 0, .count = 0, .at_peak = 2 * GIB };
 	t->categories[GMT_CATEGORY_UNKNOWN] = (struct view_category){ .live = 1 * MIB, .count = 12345, .at_peak = 0 };
 	t->categories[GMT_CATEGORY_KEPT].late = 60 * MIB;
@@ -110,6 +111,7 @@ static void test_training(void **state)
 	typical(&now);
 	now.rows[0].torch.seen = true;
 	add_training(&now.rows[0].torch.training);
+	now.rows[0].torch.stacks.iterations = 50;
 	now.procs[0].ooms[GMT_OOM_RETRY] = 3;
 	now.procs[0].ooms[GMT_OOM_FATAL] = 1;
 	golden_check(report_of(&now, &(struct sink_opts){ .full = true }), "report-training.txt");

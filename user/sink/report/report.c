@@ -366,7 +366,7 @@ static void print_process(struct out *out, const struct view *view, const struct
 			report_sum(out, view, proc, &proc->rows[r]);
 		row_table(out, view, proc, &proc->rows[r]);
 		report_stacks(out, view, proc, &proc->rows[r].stacks, &proc->rows[r], opts, numbers);
-		report_training(out, &proc->rows[r].torch.training, proc->exited);
+		report_training(out, &proc->rows[r].torch, proc->exited);
 		if (view_has_stacks(&proc->rows[r].torch.stacks))
 			out_printf(out, "\n    %s's blocks", gmt_framework_text(proc->rows[r].torch.framework));
 		report_stacks(out, view, proc, &proc->rows[r].torch.stacks, NULL, opts, numbers);

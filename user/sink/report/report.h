@@ -49,7 +49,7 @@ void report_stack_list(struct out *out, const struct view *view, const struct vi
 		       enum view_order order, const char *title, const struct sink_opts *opts,
 		       struct report_numbers *numbers);
 /* Prints the use of PyTorch's memory by category and phase; nothing if no training was seen. */
-void report_training(struct out *out, const struct view_training *training, bool has_exited);
+void report_training(struct out *out, const struct view_torch *torch, bool has_exited);
 /* Prints how complete the stack traces of a process are. */
 void report_unwinding(struct out *out, const struct view_unwinding *unwinding);
 

@@ -4,10 +4,10 @@
  * live memory, memory at the peak, growth, and old memory. The frames of a stack trace are printed once; its number
  * stands for them in later lists.
  *
- *     by owner                 LIVE   COUNT  AT PEAK      GROWN   ALLOCS    FREES
- *     PyTorch               1.5 GiB      12  1.8 GiB   +100 MiB       84       72
- *     rounding, reserve      35 MiB
- *     physical              1.5 GiB
+ *         LIVE   COUNT  AT PEAK      GROWN  BY OWNER
+ *      1.5 GiB      12  1.8 GiB   +100 MiB  PyTorch
+ *       35 MiB                              rounding, reserve
+ *      1.5 GiB                              physical
  *
  *         LIVE   COUNT  AT PEAK      GROWN  EACH ITER.  BY LINE OF THE PROGRAM
  *      1.5 GiB      12  1.8 GiB   +100 MiB    +832 KiB  train.py:212 forward
@@ -25,68 +25,50 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/report/report.h"
+#include "sink/report/report_held.h"
 #include "sink/sink.h"
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
-#define LABEL_COLUMNS 20
 #define OWNER_COLUMNS 64
 #define FRAME_INDENT 16
 #define PATH_COLUMNS 160
 
 /* ---- owners ---- */
 
-static void owner_line(struct out *out, const char *name, const struct view_held *h)
-{
-	out_text(out, "    ");
-	out_pad(out, LABEL_COLUMNS - (int)human_print(out, OWNER_COLUMNS, name, strlen(name)));
-	out_printf(out, "%9s%8s%9s", human_bytes(h->live).s, human_count(h->live_count).s, human_bytes(h->at_peak).s);
-	out_printf(out, "%11s%9s%9s\n", human_signed_bytes(h->grown).s, human_count(h->allocs).s,
-		   human_count(h->frees).s);
-}
-
 /* No stack trace asked for the memory that rounding adds. If the number is negative, small allocations lie in blocks
  * that the driver got for other memory. */
-static void unexplained_line(struct out *out, const struct view_row *row)
+static void unexplained_line(struct out *out, const struct report_held *t, const struct view_row *row)
 {
 	int64_t bytes = row->stacks.unexplained;
 
 	if (bytes)
-		out_printf(out, "    %-*s%9s\n", LABEL_COLUMNS, bytes < 0 ? "inside other blocks" : "rounding, reserve",
-			   bytes < 0 ? human_signed_bytes(bytes).s : human_bytes((uint64_t)bytes).s);
-	out_printf(out, "    %-*s%9s\n", LABEL_COLUMNS, "physical", human_bytes(row->physical.live).s);
+		report_held_live(out, t, bytes < 0 ? human_signed_bytes(bytes).s : human_bytes((uint64_t)bytes).s,
+				 bytes < 0 ? "inside other blocks" : "rounding, reserve");
+	report_held_live(out, t, human_bytes(row->physical.live).s, "physical");
 }
 
-static void print_owners(struct out *out, const struct view *view, const struct view_proc *proc,
-			 const struct view_stacks *s, const struct view_row *row)
+static void print_owners(struct out *out, const struct view *view, const struct report_held *t,
+			 const struct view_row *row)
 {
-	out_printf(out, "\n    %-*s%9s%8s%9s%11s%9s%9s\n", LABEL_COLUMNS, "by owner", proc->exited ? "AT END" : "LIVE",
-		   "COUNT", "AT PEAK", "GROWN", "ALLOCS", "FREES");
-	for (size_t i = 0; i < s->owner_count; i++)
-		owner_line(out, view->owners[s->owners[i].owner].text, &s->owners[i].held);
+	report_held_titles(out, t, "BY OWNER");
+	for (size_t i = 0; i < t->stacks->owner_count; i++) {
+		const char *name = view->owners[t->stacks->owners[i].owner].text;
+
+		report_held_cells(out, t, &t->stacks->owners[i].held);
+		human_print(out, OWNER_COLUMNS, name, strlen(name));
+		out_char(out, '\n');
+	}
 	if (row && row->has_physical)
-		unexplained_line(out, row);
+		unexplained_line(out, t, row);
 }
 
 /* ---- lines ---- */
 
-static void held_titles(struct out *out, const struct view_proc *proc, const char *name)
-{
-	out_printf(out, "\n    %9s%8s%9s%11s%12s  %s\n", proc->exited ? "AT END" : "LIVE", "COUNT", "AT PEAK", "GROWN",
-		   "EACH ITER.", name);
-}
-
-static void print_held(struct out *out, const struct view_stacks *s, const struct view_held *h)
-{
-	out_printf(out, "    %9s%8s%9s%11s%12s  ", human_bytes(h->live).s, human_count(h->live_count).s,
-		   human_bytes(h->at_peak).s, human_signed_bytes(h->grown).s,
-		   s->iterations ? human_signed_bytes(view_each(s, h)).s : "-");
-}
-
-static void line_line(struct out *out, const struct view *view, const struct view_stacks *s,
+static void line_line(struct out *out, const struct view *view, const struct report_held *t,
 		      const struct view_line_row *row)
 {
-	print_held(out, s, &row->held);
+	report_held_cells(out, t, &row->held);
 	stack_text_line(out, view, row);
 	if (row->stacks > 1)
 		out_printf(out, "  (%s stack traces)", human_count(row->stacks).s);
@@ -97,34 +79,32 @@ static void line_line(struct out *out, const struct view *view, const struct vie
 
 /* The lines with the most live memory, then those that had the most at the peak and are not among the first. Of a
  * process that has ended, the other way round. */
-static void print_lines(struct out *out, const struct view *view, const struct view_proc *proc,
-			const struct view_stacks *s)
+static void print_lines(struct out *out, const struct view *view, const struct report_held *t)
 {
-	const struct view_lines *first = &s->lines[proc->exited ? VIEW_BY_PEAK : VIEW_BY_LIVE];
-	const struct view_lines *then = &s->lines[proc->exited ? VIEW_BY_LIVE : VIEW_BY_PEAK];
+	const struct view_lines *first = &t->stacks->lines[t->has_exited ? VIEW_BY_PEAK : VIEW_BY_LIVE];
+	const struct view_lines *then = &t->stacks->lines[t->has_exited ? VIEW_BY_LIVE : VIEW_BY_PEAK];
 
 	if (!first->count && !then->count)
 		return;
-	held_titles(out, proc, "BY LINE OF THE PROGRAM");
+	report_held_titles(out, t, "BY LINE OF THE PROGRAM");
 	for (size_t i = 0; i < first->count; i++)
-		line_line(out, view, s, &first->rows[i]);
+		line_line(out, view, t, &first->rows[i]);
 	for (size_t i = 0; i < then->count; i++)
 		if (!view_lines_have(first, &then->rows[i]))
-			line_line(out, view, s, &then->rows[i]);
+			line_line(out, view, t, &then->rows[i]);
 }
 
 /* ---- modules ---- */
 
-static void print_modules(struct out *out, const struct view *view, const struct view_proc *proc,
-			  const struct view_stacks *s)
+static void print_modules(struct out *out, const struct view *view, const struct report_held *t)
 {
-	const struct view_modules *modules = &s->modules[proc->exited ? VIEW_BY_PEAK : VIEW_BY_LIVE];
+	const struct view_modules *modules = &t->stacks->modules[t->has_exited ? VIEW_BY_PEAK : VIEW_BY_LIVE];
 
 	if (!modules->count)
 		return;
-	held_titles(out, proc, "BY MODULE");
+	report_held_titles(out, t, "BY MODULE");
 	for (size_t i = 0; i < modules->count; i++) {
-		print_held(out, s, &modules->rows[i].held);
+		report_held_cells(out, t, &modules->rows[i].held);
 		stack_text_module(out, view, modules->rows[i].module, PATH_COLUMNS);
 		out_char(out, '\n');
 	}
@@ -213,13 +193,14 @@ void report_stacks(struct out *out, const struct view *view, const struct view_p
 		   const struct view_stacks *s, const struct view_row *row, const struct sink_opts *opts,
 		   struct report_numbers *numbers)
 {
+	const struct report_held t = { s, proc->exited };
 	struct lists l = { out, view, s, opts, numbers };
 
 	if (!view_has_stacks(s))
 		return;
-	print_owners(out, view, proc, s, row);
-	print_lines(out, view, proc, s);
-	print_modules(out, view, proc, s);
+	print_owners(out, view, &t, row);
+	print_lines(out, view, &t);
+	print_modules(out, view, &t);
 	print_section(&l, VIEW_BY_LIVE, proc->exited ? "stack traces by memory at the end" :
 						"stack traces by live memory");
 	print_section(&l, VIEW_BY_PEAK, "stack traces at the peak, %s at %s %s", human_bytes(s->peak).s,

@@ -2,8 +2,8 @@
 /*
  * Training in the report: the use of PyTorch's memory by category, and its allocated memory by phase.
  *
- *     tensor use, guessed    LIVE   COUNT  AT PEAK
- *     parameters          102 MiB     161  102 MiB
+ *         LIVE   COUNT  AT PEAK      GROWN  EACH ITER.  TENSOR USE, GUESSED
+ *      102 MiB     161  102 MiB       +0 B        +0 B  parameters
  *
  *     PyTorch allocated    FORWARD           BACKWARD          OPTIMIZER     ZERO GRAD
  *     iteration          END     PEAK      END     PEAK      END     PEAK      END
@@ -14,8 +14,8 @@
 #include "base/out.h"
 #include "core/view/view.h"
 #include "sink/report/report.h"
+#include "sink/report/report_held.h"
 
-#define LABEL_COLUMNS 20
 #define ITERATIONS_SHOWN 6
 #define RANGES_SHOWN 12
 #define RANGE_COLUMNS 36
@@ -31,20 +31,21 @@ static bool has_categories(const struct view_training *t)
 	return t->is_training;
 }
 
-static void print_categories(struct out *out, const struct view_training *t, bool has_exited)
+static void print_categories(struct out *out, const struct view_torch *torch, bool has_exited)
 {
-	out_printf(out, "\n    %-*s%9s%8s%9s\n", LABEL_COLUMNS, "tensor use, guessed", has_exited ? "AT END" : "LIVE",
-		   "COUNT", "AT PEAK");
-	for (int i = 0; i < GMT_CATEGORY_COUNT; i++) {
-		const struct view_category *c = &t->categories[i];
+	const struct report_held t = { &torch->stacks, has_exited };
 
-		if (!c->live && !c->at_peak)
+	report_held_titles(out, &t, "TENSOR USE, GUESSED");
+	for (int i = 0; i < GMT_CATEGORY_COUNT; i++) {
+		struct view_held held = view_category_held(&torch->training.categories[i]);
+
+		if (!view_category_is_used(&torch->training.categories[i]))
 			continue;
-		out_printf(out, "    %-*s%9s%8s%9s\n", LABEL_COLUMNS, gmt_category_text(i), human_bytes(c->live).s,
-			   human_count(c->count).s, human_bytes(c->at_peak).s);
+		report_held_cells(out, &t, &held);
+		out_printf(out, "%s\n", gmt_category_text(i));
 	}
-	if (t->before)
-		out_printf(out, "    %-*s%9s\n", LABEL_COLUMNS, "before attach", human_bytes(t->before).s);
+	if (torch->training.before)
+		report_held_live(out, &t, human_bytes(torch->training.before).s, "before attach");
 }
 
 /* ---- iterations ---- */
@@ -112,10 +113,12 @@ static void print_ranges(struct out *out, const struct view_training *t)
 			   human_plural(t->range_count - count, "range", "ranges"));
 }
 
-void report_training(struct out *out, const struct view_training *t, bool has_exited)
+void report_training(struct out *out, const struct view_torch *torch, bool has_exited)
 {
+	const struct view_training *t = &torch->training;
+
 	if (has_categories(t))
-		print_categories(out, t, has_exited);
+		print_categories(out, torch, has_exited);
 	if (t->is_training && t->iteration_count)
 		print_iterations(out, t);
 	if (t->range_count)

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sink/report/report_held.h"
+
+#include "base/human.h"
+#include "base/out.h"
+#include "core/view/view.h"
+
+#define COUNT_COLUMNS 8
+#define BYTES_COLUMNS 9
+#define GROWN_COLUMNS 11
+#define EACH_COLUMNS 12
+
+void report_held_titles(struct out *out, const struct report_held *t, const char *title)
+{
+	out_printf(out, "\n    %*s%*s%*s%*s", BYTES_COLUMNS, t->has_exited ? "AT END" : "LIVE", COUNT_COLUMNS, "COUNT",
+		   BYTES_COLUMNS, "AT PEAK", GROWN_COLUMNS, "GROWN");
+	if (t->stacks->iterations)
+		out_printf(out, "%*s", EACH_COLUMNS, "EACH ITER.");
+	out_printf(out, "  %s\n", title);
+}
+
+void report_held_cells(struct out *out, const struct report_held *t, const struct view_held *held)
+{
+	out_printf(out, "    %*s%*s%*s%*s", BYTES_COLUMNS, human_bytes(held->live).s, COUNT_COLUMNS,
+		   human_count(held->live_count).s, BYTES_COLUMNS, human_bytes(held->at_peak).s, GROWN_COLUMNS,
+		   human_signed_bytes(held->grown).s);
+	if (t->stacks->iterations)
+		out_printf(out, "%*s", EACH_COLUMNS, human_signed_bytes(view_each(t->stacks, held)).s);
+	out_text(out, "  ");
+}
+
+void report_held_live(struct out *out, const struct report_held *t, const char *live, const char *name)
+{
+	int rest = COUNT_COLUMNS + BYTES_COLUMNS + GROWN_COLUMNS + (t->stacks->iterations ? EACH_COLUMNS : 0);
+
+	out_printf(out, "    %*s%*s  %s\n", BYTES_COLUMNS, live, rest, "", name);
+}
