@@ -62,7 +62,7 @@ in = $(addprefix $(1)/,$(2))
 BASE     := blake2 confine for_tests foreign_file guarded hash human js maps out out_file rangemap siphash \
             storage xalloc
 PARSE    := channel client keeper parser worker
-CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits module_paths names own_code owner_names \
+CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits module_paths names neighbours own_code owner_names \
                             probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
@@ -83,7 +83,7 @@ SYMBOL   := intern owners symbolizer \
             $(call in,python,pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
             $(call in,unwind,cfa_program ehframe rewalk switchers table_cache table_parse unwind_table)
 SINK     := registry \
-            $(call in,text,finding_text page stack_text text why_text) \
+            $(call in,text,finding_text neighbour_text page stack_text text why_text) \
             $(call in,records,record_fields record_text) \
             $(call in,json,json_cgroup json_stacks json_view) \
             $(call in,report,doctor list report report_answer report_gpu report_next report_nothing report_others \
@@ -96,7 +96,7 @@ LIVE     := stream \
             $(call in,bpf,guard plan programs ring rodata target_map users) \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
             $(call in,framework,library_kinds pytorch) \
-            $(call in,nvidia,driver inventory nvml nvml_sampler nvml_thread) \
+            $(call in,nvidia,driver inventory neighbours_told nvml nvml_sampler nvml_thread) \
             $(call in,probe,attach hazard holder library library_parse mmap_watch permission probed_files probed_processes \
                             quota refused_files removal target tracepoint trial unmapped uprobe usdt_notes) \
             $(call in,process,descendants find find_facts find_match find_names find_selector identity launch own_memory procfs \
@@ -135,7 +135,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,sink,answer folded oom_rules page pickle plain processes registry sink_json sink_oom sink_report verdict)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym image lines modules owners symbolizer symtab)
 UNIT_SCREEN := $(call in,screen,screen)
-UNIT_LIVE := $(call in,live,candidates code_events driver features find guard hazard holder identity library nvml plan procfs \
+UNIT_LIVE := $(call in,live,candidates code_events driver features find guard hazard holder identity library neighbours nvml plan procfs \
                          quota refused_calls relay_line settings space_tables target trial turns usdt watch)
 UNIT_CLI  := $(call in,cli,cli)
 UNIT_TOP  := $(call in,top,attribution dump_writer ending say)

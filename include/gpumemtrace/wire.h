@@ -74,7 +74,8 @@
 	X(MEMORY, 0x8017, gmt_memory, "gpumemtrace's own memory")                 \
 	X(LIBRARY_GONE, 0x8018, gmt_library_gone, "library is no longer probed")   \
 	X(SYMBOLS_END, 0x8019, gmt_symbols_end, "older symbols come no more")     \
-	X(OOM_WAITING, 0x801a, gmt_oom_waiting, "out of memory: who waited for a stack's thread")
+	X(OOM_WAITING, 0x801a, gmt_oom_waiting, "out of memory: who waited for a stack's thread") \
+	X(GPU_NEIGHBOUR, 0x801b, gmt_gpu_neighbour, "NVML used bytes of a process that is not traced")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,
@@ -382,32 +383,6 @@ struct gmt_attach {
 #define GMT_FIELDS_gmt_attach(X, T)                                               \
 	X(T, HEX, flags)
 
-enum gmt_nvml_when {
-	GMT_NVML_BASELINE = 0,  /* at attach, and a few times after: memory from before the attach */
-	GMT_NVML_SAMPLE = 1,
-};
-
-struct gmt_nvml {
-	struct gmt_hdr hdr;     /* ts_ns: when NVML was asked; tgid: whose memory */
-	__u64 used_bytes;       /* nvmlProcessInfo_t.usedGpuMemory */
-	__u8 uuid[GMT_UUID_BYTES];
-	__u32 when;             /* enum gmt_nvml_when */
-	__u32 reserved;
-};
-#define GMT_FIELDS_gmt_nvml(X, T)                                                 \
-	X(T, UNSIGNED, used_bytes) X(T, UUID, uuid) X(T, NVML_WHEN, when)
-
-/* A GPU's memory as NVML counts it, whoever holds the memory. */
-struct gmt_gpu_memory {
-	struct gmt_hdr hdr;     /* ts_ns: when NVML was asked */
-	__u64 used_bytes;       /* nvmlMemory_t.used: the driver's own memory is part of it */
-	__u64 free_bytes;       /* nvmlMemory_t.free */
-	__u64 processes_bytes;  /* the sum of usedGpuMemory of all processes that NVML lists, traced or not */
-	__u8 uuid[GMT_UUID_BYTES];
-};
-#define GMT_FIELDS_gmt_gpu_memory(X, T)                                           \
-	X(T, UNSIGNED, used_bytes) X(T, UNSIGNED, free_bytes) X(T, UNSIGNED, processes_bytes) X(T, UUID, uuid)
-
 struct gmt_loss {
 	struct gmt_hdr hdr;
 	__u64 count[GMT_LOSS_COUNT]; /* by enum gmt_loss_cause, since the start of the session; a reader takes as many
@@ -476,6 +451,7 @@ struct gmt_memory {
 
 #include <gpumemtrace/fw.h>
 #include <gpumemtrace/history_records.h>
+#include <gpumemtrace/nvml_records.h>
 #include <gpumemtrace/oom_records.h>
 #include <gpumemtrace/symbol.h>
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes recordings with every number that a recording or a dump can hold, also those that no stand-in makes.
 
-    synthetic.py OUT     OUT/synthetic.gmt, OUT/synthetic-files.gmt, OUT/synthetic-dump.gmt
+    synthetic.py OUT     OUT/synthetic.gmt, OUT/synthetic-files.gmt, OUT/synthetic-neighbours.gmt, OUT/synthetic-dump.gmt
 
 tests/data/kept has what it wrote with the headers of version 0.1.0. A new list of numbers, or a new number in one, gets
 a file of its own there: a file that is kept never changes.
@@ -251,8 +251,33 @@ def refused_files(folder):
     """The loss that was added: files of processes that could not be read."""
     s = Story("0.1.0")
     s.process(1001)
-    s.put("LOSS", tgid=0, count=[0] * 10 + [3])
+    s.put("LOSS", tgid=0, count=[0] * 10 + [3] + [0] * (s.consts["GMT_LOSS_COUNT"] - 11))
     s.write(folder, "synthetic-files")
+
+
+def neighbours(folder):
+    """Processes that are not traced, on the GPU of a request that fails: as many as have a name, and others; some go."""
+    s = Story("0.1.0")
+    s.process(1001, from_start=False)
+    s.put("NVML", used_bytes=8 << 30, uuid=UUIDS[0])
+    s.context()
+
+    def neighbour(pid, used, count=1, comm="", gpu=0):
+        s.put("GPU_NEIGHBOUR", tgid=pid, used_bytes=used, count=count, uuid=UUIDS[gpu], comm=comm)
+
+    for free in (20 << 30, 1 << 30):
+        s.put("GPU_MEMORY", tgid=0, used_bytes=(80 << 30) - free, free_bytes=free, processes_bytes=(79 << 30) - free, uuid=UUIDS[0])
+        for number in range(16):
+            neighbour(4000 + number, (number + 1) * 16 * MIB, comm=f"job {number}" if number else "")
+        neighbour(0, 3 * MIB, count=3)
+        neighbour(4003, 0)
+        neighbour(5000, (70 << 30) - free, comm="sixteen bytes 16")
+        neighbour(5001, 5 << 30, comm="elsewhere", gpu=1)
+    neighbour(5002, MIB, comm="no room")                 # malformed: the list is full
+    s.call("cuMemAlloc_v2", 0, 2 << 30, rc=2)
+    s.call("cuMemGetInfo_v2", 1 << 30, 80 << 30)
+    s.put("PROC_EXIT", exit_code=256)
+    s.write(folder, "synthetic-neighbours")
 
 
 # ---- a dump ----
@@ -332,4 +357,5 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     recording(sys.argv[1])
     refused_files(sys.argv[1])
+    neighbours(sys.argv[1])
     dump(sys.argv[1])

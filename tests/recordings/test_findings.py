@@ -31,6 +31,9 @@ TRUE = {
     "kept/oom-launch": [("oom_cases launch", "out_of_memory", "full", FILLED)],
     "kept/oom-module": [("oom_cases module", "out_of_memory", "full", FILLED)],
     "kept/oom-torch": [("oom_cases torch", "out_of_memory", "full", FILLED)],
+    "kept/synthetic-neighbours": [("python3 program1001.py", "out_of_memory", "untraced", "NVML lists who holds the GPU"),
+                                  ("a GPU", "untraced", None, "likewise"),
+                                  ("python3 program1001.py", "before_attach", None, LATE)],
     "kept/synthetic": [("python3 program1030.py", "out_of_memory", "request", "one record of each kind")],
     "kept/torch-late": [("torch libc10.so", "before_attach", None, LATE)] * 2,   # on two GPUs
     "kept/train-oom": [("python3 torch_training.py", "out_of_memory", "framework_limit",

@@ -113,6 +113,39 @@ void records_nvml(struct records *r, uint32_t gpu_index, enum gmt_nvml_when when
 	APPLY(r, rec, NVML);
 }
 
+void records_gpu_memory(struct records *r, uint32_t gpu_index, uint64_t free_bytes, uint64_t processes_bytes)
+{
+	struct gmt_gpu_memory rec = {
+		.used_bytes = 80 * GiB - free_bytes, .free_bytes = free_bytes, .processes_bytes = processes_bytes,
+	};
+
+	records_uuid(gpu_index, rec.uuid);
+	APPLY(r, rec, GPU_MEMORY);
+}
+
+static void put_neighbour(struct records *r, uint32_t gpu_index, uint32_t pid, struct gmt_gpu_neighbour *rec)
+{
+	uint32_t tgid = r->tgid;
+
+	r->tgid = pid;
+	records_uuid(gpu_index, rec->uuid);
+	APPLY(r, *rec, GPU_NEIGHBOUR);
+	r->tgid = tgid;
+}
+
+void records_neighbour(struct records *r, uint32_t gpu_index, uint32_t pid, uint64_t used_bytes, const char *comm)
+{
+	struct gmt_gpu_neighbour rec = { .used_bytes = used_bytes, .count = 1 };
+
+	memcpy(rec.comm, comm, strlen(comm));
+	put_neighbour(r, gpu_index, pid, &rec);
+}
+
+void records_more_neighbours(struct records *r, uint32_t gpu_index, uint32_t count, uint64_t used_bytes)
+{
+	put_neighbour(r, gpu_index, 0, &(struct gmt_gpu_neighbour){ .used_bytes = used_bytes, .count = count });
+}
+
 void records_device(struct records *r, uint32_t ordinal, uint32_t gpu_index)
 {
 	uint8_t uuid[GMT_UUID_BYTES];

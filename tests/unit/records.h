@@ -79,6 +79,10 @@ void records_session(struct records *r, uint32_t layers);
 void records_gpu(struct records *r, uint32_t index, uint32_t flags);
 void records_attach(struct records *r, bool from_start);
 void records_nvml(struct records *r, uint32_t gpu_index, enum gmt_nvml_when when, uint64_t used_bytes);
+/* NVML's numbers of the GPU, and of a process on it that is not traced; pid 0: all further ones, `count` of them. */
+void records_gpu_memory(struct records *r, uint32_t gpu_index, uint64_t free_bytes, uint64_t processes_bytes);
+void records_neighbour(struct records *r, uint32_t gpu_index, uint32_t pid, uint64_t used_bytes, const char *comm);
+void records_more_neighbours(struct records *r, uint32_t gpu_index, uint32_t count, uint64_t used_bytes);
 
 /* The UUID that records_gpu() gives the GPU with the index; records_device() tells the process's ordinal
  * of it (cuDeviceGetUuid). */

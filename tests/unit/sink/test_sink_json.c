@@ -261,11 +261,37 @@ static void test_numbers_are_exact_and_add_up(void **state)
 	json_decref(value);
 }
 
+static void test_neighbours(void **state)
+{
+	struct view_neighbour *n = now.gpus[1].neighbours;
+	json_t *value, *gpu, *first;
+
+	(void)state;
+	typical(&now);
+	now.gpus[1].neighbour_count = 2;
+	n[0] = (struct view_neighbour){ 4300, GIB, "pyth\xffon" };
+	n[1] = (struct view_neighbour){ 4301, MIB, "" };
+	now.gpus[1].more_neighbours = 3;
+	now.gpus[1].more_bytes = 512;
+	check_schema(json_of(&now, true, &(struct sink_opts){ 0 }));
+	value = parsed(json_of(&now, true, &(struct sink_opts){ 0 }));
+	gpu = json_array_get(json_object_get(value, "gpus"), 1);
+	first = json_array_get(json_object_get(gpu, "neighbours"), 0);
+	assert_string_equal(json_string_value(json_object_get(first, "comm")), "pyth\xef\xbf\xbd" "on");
+	assert_int_equal(at(value, "gpus/1/neighbours/0/pid"), 4300);
+	assert_int_equal(at(value, "gpus/1/neighbours/0/used_bytes"), GIB);
+	assert_int_equal(at(value, "gpus/1/neighbours/1/pid"), 4301);
+	assert_int_equal(at(value, "gpus/1/more_neighbours"), 3);
+	assert_int_equal(at(value, "gpus/1/more_neighbours_bytes"), 512);
+	json_decref(value);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_schema_describes_all),
 		cmocka_unit_test(test_schema_describes_a_failed_request),
+		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_a_line_each),
 		cmocka_unit_test(test_numbers_are_exact_and_add_up),

@@ -144,6 +144,48 @@ static void test_untraced(void **state)
 	     " them the request would have fit", "   20 GiB  25 %  pid 100", "    1 GiB   1 %  free\n");
 }
 
+/* No single one is enough; NVML's numbers are of another moment, and their sum is more than what others held. */
+static void test_untraced_with_names(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct records r;
+
+		begin(&r);
+		CALL(&r, cuMemAlloc_v2, A, 79 * GiB - 40 * MiB);
+		records_gpu_memory(&r, 1, GiB, 70 * GiB);
+		records_neighbour(&r, 1, 4242, 600 * MiB, "python");
+		records_neighbour(&r, 1, 77, 500 * MiB, "ollama");
+		r.ts_ns += i ? 10000000001ull : 9000000000ull;
+		FAIL(&r, cuMemAlloc_v2, OOM, 0, 1000 * MiB);
+		CALL(&r, cuMemGetInfo_v2, 16 * MiB, 80 * GiB);
+		records_exit(&r, 256);
+		if (i)
+			SAYS(&r, "4242", "the driver, and processes that are not traced\n");
+		else
+			SAYS(&r, "the driver, and processes", "  600 MiB   1 %  pid 4242 python, not traced\n"
+			     "  500 MiB   1 %  pid 77 ollama, not traced\n   16 MiB");
+	}
+}
+
+/* Nothing traced holds memory of the GPU, but the GPU is known. */
+static void test_only_untraced(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r);
+	records_gpu_memory(&r, 1, GiB, 79 * GiB);
+	records_neighbour(&r, 1, 4242, 79 * GiB, "python");
+	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
+	CALL(&r, cuMemGetInfo_v2, GiB, 80 * GiB);
+	records_exit(&r, 256);
+	SAYS(&r, "nvidia-smi lists", "WHY    other processes: the driver and processes that are not traced hold 79 GiB of 80 GiB"
+	     " (pid 4242 python 79 GiB); without them the request would have fit",
+	     "DO     1 end pid 4242 python, or use another GPU\n",
+	     "GPU 1  GPU, 80 GiB\n   79 GiB  99 %  pid 4242 python, not traced\n    1 GiB   1 %  free\n");
+}
+
 /* A request that is too large for a GPU that is half empty. */
 static void test_not_so_much(void **state)
 {
@@ -389,6 +431,8 @@ int main(void)
 		cmocka_unit_test(test_another_limit),
 		cmocka_unit_test(test_a_limit_of_pytorch),
 		cmocka_unit_test(test_untraced),
+		cmocka_unit_test(test_untraced_with_names),
+		cmocka_unit_test(test_only_untraced),
 		cmocka_unit_test(test_not_so_much),
 		cmocka_unit_test(test_retry),
 		cmocka_unit_test(test_pinned),

@@ -401,6 +401,25 @@ static void untraced(void **state)
 	check_verdict(&r, "oom-untraced.txt");
 }
 
+/* NVML has told who they are; one that NVML does not list holds the rest. */
+static void untraced_with_names(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r, API_LAYER);
+	r.stack_id = LOAD_STACK;
+	CALL(&r, cuMemAlloc_v2, A, 20 * GiB);
+	records_gpu_memory(&r, 1, GiB, 78 * GiB);
+	records_neighbour(&r, 1, 4242, 50 * GiB, "\033[2Jpython");
+	records_neighbour(&r, 1, 77, 6 * GiB, "");
+	records_neighbour(&r, 1, 78, GiB, "ollama");
+	records_neighbour(&r, 0, 79, 70 * GiB, "elsewhere");
+	records_more_neighbours(&r, 1, 3, GiB);
+	run_out(&r, 2 * GiB, GiB);
+	check_verdict(&r, "oom-untraced-named.txt");
+}
+
 static void begin_unknown_gpu(struct records *r)
 {
 	struct gmt_gpu rec = { .index = 1, .minor = 1, .name = "GPU" };
@@ -654,7 +673,7 @@ int main(void)
 		cmocka_unit_test(optimizer_state),  cmocka_unit_test(backward),
 		cmocka_unit_test(activations),	   cmocka_unit_test(pieces),
 		cmocka_unit_test(neighbour),	   cmocka_unit_test(small_neighbour),
-		cmocka_unit_test(untraced),	   cmocka_unit_test(too_large),
+		cmocka_unit_test(untraced), cmocka_unit_test(untraced_with_names),	   cmocka_unit_test(too_large),
 		cmocka_unit_test(unknown_free),	   cmocka_unit_test(larger),
 			   cmocka_unit_test(each_cause_has_words),
 		cmocka_unit_test(large),	   cmocka_unit_test(framework_limit),

@@ -470,6 +470,58 @@ static void a_gpu_has_its_own_numbers(void **state)
 	view_free(&view);
 }
 
+/* Also a record of a newer version, which has more members. */
+static void a_gpu_has_neighbours(void **state)
+{
+	struct records *r = *state;
+	struct view view;
+
+	records_gpu_memory(r, 1, GiB, 70 * GiB);
+	records_neighbour(r, 1, 301, 2 * GiB, "ollama");
+	records_neighbour(r, 1, 302, 40 * GiB, "sixteen bytes 16");
+	records_neighbour(r, 1, 303, GiB, "");
+	records_neighbour(r, 1, 301, 3 * GiB, "ollama");
+	records_neighbour(r, 1, 303, 0, "");
+	records_neighbour(r, 0, 302, 5 * GiB, "other");
+	records_neighbour(r, 1, r->tgid, GiB, "traced");
+	records_more_neighbours(r, 1, 4, 7 * MiB);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	view_build(r->pipeline, NULL, &view);
+	assert_int_equal(view.gpus[1].neighbour_count, 2);
+	assert_int_equal(view.gpus[1].neighbours[0].tgid, 302);
+	assert_int_equal(view.gpus[1].neighbours[0].bytes, 40 * GiB);
+	assert_string_equal(view.gpus[1].neighbours[0].comm, "sixteen bytes 16");
+	assert_int_equal(view.gpus[1].neighbours[1].tgid, 301);
+	assert_int_equal(view.gpus[1].neighbours[1].bytes, 3 * GiB);
+	assert_int_equal(view.gpus[1].more_neighbours, 4);
+	assert_int_equal(view.gpus[1].more_bytes, 7 * MiB);
+	/* NVML told nothing of that GPU's memory as a whole, so its moment is not known. */
+	assert_int_equal(view.gpus[0].neighbour_count, 0);
+	view_free(&view);
+}
+
+/* A list that is full takes no more, and counts what it did not take; what goes makes room. */
+static void neighbours_are_bounded(void **state)
+{
+	struct records *r = *state;
+	struct view view;
+
+	records_gpu_memory(r, 1, GiB, 70 * GiB);
+	for (uint32_t i = 0; i < GMT_NEIGHBOURS_MAX + 3; i++)
+		records_neighbour(r, 1, 1000 + i, (i + 1) * MiB, "many");
+	records_neighbour(r, 1, 1000, 0, "many");
+	records_neighbour(r, 1, 2000, GiB, "late");
+	records_more_neighbours(r, 1, 4, 7 * MiB);
+	records_more_neighbours(r, 1, 0, 0);
+	view_build(r->pipeline, NULL, &view);
+	assert_int_equal(view.gpus[1].neighbour_count, GMT_NEIGHBOURS_MAX);
+	assert_int_equal(view.gpus[1].neighbours[0].tgid, 2000);
+	assert_int_equal(view.gpus[1].neighbours[GMT_NEIGHBOURS_MAX - 1].bytes, 2 * MiB);
+	assert_int_equal(view.gpus[1].more_neighbours, 0);
+	assert_int_equal(view.records_malformed, 3);
+	view_free(&view);
+}
+
 static void the_unknown_gpu_is_the_last_row(void **state)
 {
 	struct records *r = *state;
@@ -622,6 +674,8 @@ int main(void)
 		API_TEST(without_the_kernel_layer_unknown_frees_lower_what_was_before),
 		API_TEST(gpus_are_in_nvidia_smis_order),
 		API_TEST(a_gpu_has_its_own_numbers),
+		API_TEST(a_gpu_has_neighbours),
+		API_TEST(neighbours_are_bounded),
 		API_TEST(the_unknown_gpu_is_the_last_row),
 		API_TEST(the_session),
 		cmocka_unit_test(an_empty_ledger_has_an_empty_view),

@@ -44,6 +44,14 @@ static int apply_gpu_memory(struct ledger *l, const struct gmt_hdr *hdr)
 	return 0;
 }
 
+static int apply_gpu_neighbour(struct ledger *l, const struct gmt_hdr *hdr)
+{
+	const struct gmt_gpu_neighbour *rec = (const void *)hdr;
+	int gpu = gpus_find(&l->gpus, rec->uuid);
+
+	return gpu == GPU_UNKNOWN ? 0 : neighbours_take(&l->gpus.list[gpu].neighbours, rec);
+}
+
 /* The record has counts since the start of the session; an older record has fewer causes. */
 static int apply_loss(struct ledger *l, const struct gmt_hdr *hdr)
 {
@@ -243,6 +251,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	SESSION(SESSION, apply_session),
 	SESSION(GPU, apply_gpu),
 	SESSION(GPU_MEMORY, apply_gpu_memory),
+	SESSION(GPU_NEIGHBOUR, apply_gpu_neighbour),
 	SESSION(MEMORY, apply_memory),
 	PROCESS(PROC, life_facts),
 	USE(ATTACH, life_attach),

@@ -108,6 +108,13 @@ static inline const struct process *process_newest(const struct processes *all, 
 
 	return index ? all->list[*index] : NULL;
 }
+/* Whether a process with this pid is traced now and has used a GPU. */
+static inline bool process_is_traced(const struct processes *all, uint32_t tgid)
+{
+	const struct process *p = process_newest(all, tgid);
+
+	return p && p->touched && !p->exited;
+}
 /* Begins a new life of the pid. */
 struct process *process_new(struct processes *all, const struct gmt_hdr *hdr);
 /* Forgets the process's memory, which is gone; the sums stay (account.h). */

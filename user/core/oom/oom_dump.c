@@ -35,15 +35,20 @@ static void put_session(const struct dump *d)
 	d->put(d->arg, &loss, sizeof(loss));
 }
 
-/* NVML's newest numbers tell whether others held the GPU. */
-static void put_nvml_memory(const struct dump *d, const struct gmt_gpu_memory *memory)
+/* NVML's newest numbers tell whether others held the GPU, and who. */
+static void put_nvml_memory(const struct dump *d, const struct gpu *gpu)
 {
-	struct gmt_gpu_memory rec = *memory;
+	struct gmt_gpu_memory rec = gpu->memory;
 
 	if (!rec.hdr.size)
 		return;
 	rec.hdr.size = sizeof(rec);
 	d->put(d->arg, &rec, sizeof(rec));
+	for (size_t i = 0; i < gpu->neighbours.count; i++)
+		if (!process_is_traced(&d->ledger->processes, gpu->neighbours.list[i].hdr.tgid))
+			d->put(d->arg, &gpu->neighbours.list[i], sizeof(gpu->neighbours.list[i]));
+	if (gpu->neighbours.others.used_bytes)
+		d->put(d->arg, &gpu->neighbours.others, sizeof(gpu->neighbours.others));
 }
 
 static void put_gpus(const struct dump *d)
@@ -54,7 +59,7 @@ static void put_gpus(const struct dump *d)
 		rec.hdr.size = sizeof(rec);
 		if (d->ledger->gpus.list[i].listed)
 			d->put(d->arg, &rec, sizeof(rec));
-		put_nvml_memory(d, &d->ledger->gpus.list[i].memory);
+		put_nvml_memory(d, &d->ledger->gpus.list[i]);
 	}
 }
 

@@ -11,6 +11,8 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "core/terms/neighbours.h"
+
 #define GPU_UNKNOWN (-1)
 #define GPUS_MAX 254
 
@@ -19,6 +21,7 @@ struct gpu {
 	bool listed;             /* in the inventory: record is valid */
 	struct gmt_gpu record;
 	struct gmt_gpu_memory memory; /* NVML's newest numbers; hdr.size 0: none */
+	struct neighbours neighbours;
 };
 
 struct gpus {

@@ -34,6 +34,7 @@ struct oom_why {
 	uint64_t at_bytes;
 	uint32_t other;          /* the process that holds the memory, where it is another one; 0 */
 	char other_comm[GMT_COMM_BYTES + 1];
+	uint64_t other_bytes;    /* of that process */
 };
 
 #endif

@@ -34,11 +34,30 @@ static void sum_rows(struct oom_view *v, struct oom_facts *f)
 	}
 }
 
-static bool is_near_failure(const struct oom_view *v, uint64_t ts_ns)
+static uint64_t time_to_failure(const struct oom_view *v, uint64_t ts_ns)
 {
 	uint64_t at_ns = v->rec.hdr.ts_ns;
 
-	return (at_ns > ts_ns ? at_ns - ts_ns : ts_ns - at_ns) <= NVML_FRESH_NS;
+	return at_ns > ts_ns ? at_ns - ts_ns : ts_ns - at_ns;
+}
+
+static bool is_near_failure(const struct oom_view *v, uint64_t ts_ns)
+{
+	return time_to_failure(v, ts_ns) <= NVML_FRESH_NS;
+}
+
+/* Who held a GPU long before or after says nothing of the failure. */
+static void forget_neighbours(struct oom_view *v)
+{
+	for (size_t i = 0; i < v->view.gpu_count; i++) {
+		struct view_gpu *g = &v->view.gpus[i];
+
+		if (time_to_failure(v, g->memory_ts_ns) <= NEIGHBOURS_FRESH_NS)
+			continue;
+		g->neighbour_count = 0;
+		g->more_neighbours = 0;
+		g->more_bytes = 0;
+	}
 }
 
 /* Where CUDA did not tell what was free, NVML may have told who holds the GPU. */
@@ -79,6 +98,18 @@ static void free_memory(const struct oom_view *v, struct oom_facts *f)
 			f->free = f->asked;
 		}
 	}
+}
+
+/* NVML's numbers may be of another moment, so their sum may be more. */
+static void judge_unlisted(const struct oom_view *v, struct oom_facts *f)
+{
+	const struct view_gpu *g = v->gpu == VIEW_GPU_UNKNOWN ? NULL : &v->view.gpus[v->gpu];
+
+	f->unlisted = f->untraced;
+	for (size_t i = 0; g && i < g->neighbour_count; i++)
+		f->unlisted -= g->neighbours[i].bytes < f->unlisted ? g->neighbours[i].bytes : f->unlisted;
+	if (g)
+		f->unlisted -= g->more_bytes < f->unlisted ? g->more_bytes : f->unlisted;
 }
 
 static void judge_torch(const struct oom_view *v, struct oom_facts *f)
@@ -164,9 +195,11 @@ void oom_judge(struct oom_view *v)
 		      !(v->rec.flags & GMT_OOM_REFUSED) &&
 		      (!v->view.session.hdr.size || v->view.session.layers & GMT_LAYER_API);
 	sum_rows(v, f);
+	forget_neighbours(v);
 	if (!f->is_of_gpu || v->rec.outcome == GMT_OOM_NONE)
 		return;
 	free_memory(v, f);
+	judge_unlisted(v, f);
 	if (!f->asked)             /* such as a context, whose size is not known */
 		return;
 	f->largest_total = v->gpu == VIEW_GPU_UNKNOWN ? largest_gpu(&v->view) : 0;

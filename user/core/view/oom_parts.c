@@ -308,6 +308,19 @@ static bool is_other_unknown(const struct subject *s)
 	return !view_has_stacks(view_best_stacks(oom_gpu_row(s->v, r)));
 }
 
+/* Without the largest process that is not traced the request would have fit. */
+static bool is_one_untraced(const struct subject *s)
+{
+	const struct view_gpu *g = s->v->gpu == VIEW_GPU_UNKNOWN ? NULL : &s->v->view.gpus[s->v->gpu];
+
+	return g && g->neighbour_count && oom_would_fit(&s->v->facts, g->neighbours[0].bytes);
+}
+
+static bool are_several_untraced(const struct subject *s)
+{
+	return !is_one_untraced(s);
+}
+
 /* Nothing tells what was free, so memory that is not traced may have taken the rest. */
 static bool may_be_untraced(const struct subject *s)
 {
@@ -356,7 +369,8 @@ static const struct {
 	{ OOM_CAUSE_FRAGMENTED, OOM_DO_FEW_SIZES, NULL },
 	{ OOM_CAUSE_NEIGHBOUR, OOM_DO_END_OTHER, NULL },
 	{ OOM_CAUSE_NEIGHBOUR, OOM_DO_TRACE_OTHER, is_other_unknown },
-	{ OOM_CAUSE_UNTRACED, OOM_DO_LIST_OTHERS, NULL },
+	{ OOM_CAUSE_UNTRACED, OOM_DO_END_NEIGHBOUR, is_one_untraced },
+	{ OOM_CAUSE_UNTRACED, OOM_DO_LIST_OTHERS, are_several_untraced },
 	{ OOM_CAUSE_UNTRACED, OOM_DO_TRACE_ALL, NULL },
 	{ OOM_CAUSE_CACHE, OOM_DO_EMPTY_CACHE, NULL },
 	{ OOM_CAUSE_CACHE, OOM_DO_LEAVE_ROOM, NULL },

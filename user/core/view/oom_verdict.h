@@ -113,6 +113,7 @@ struct oom_reason {
 	X(FIND_STATE, "find_optimizer")                                           \
 	X(EXPANDABLE, "expandable_segments") X(FEW_SIZES, "few_sizes")            \
 	X(END_OTHER, "end_other") X(LIST_OTHERS, "list_others")                   \
+	X(END_NEIGHBOUR, "end_neighbour")                                         \
 	X(EMPTY_CACHE, "empty_cache") X(LEAVE_ROOM, "leave_room")                 \
 	X(CONTEXT_LIMITS, "context_limits") X(TRIM_POOL, "trim_pool")             \
 	X(CHECK_SIZE, "check_size") X(SMALLER_BATCH, "smaller_batch")             \

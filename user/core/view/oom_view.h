@@ -63,6 +63,7 @@ struct oom_facts {
 	uint64_t free;
 	bool has_untraced;
 	uint64_t untraced;       /* neither free nor held: other programs' and the driver's */
+	uint64_t unlisted;       /* part of `untraced` that none of the GPU's neighbours holds (struct view_gpu) */
 	bool is_by_nvml;         /* `untraced` is what NVML's list of processes has beyond the held bytes */
 	size_t asker, largest;   /* row of the process that asked, and greatest row; OOM_VIEW_NONE */
 	bool has_torch;          /* of the asker, like the next four */

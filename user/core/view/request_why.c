@@ -35,6 +35,16 @@ static void fill_place(const struct view *view, uint32_t symbol, struct oom_plac
 	to->line = s->line;
 }
 
+/* The largest process that is not traced. */
+static void fill_untraced(const struct view_gpu *gpu, struct oom_why *why)
+{
+	if (!gpu->neighbour_count)
+		return;
+	why->other = gpu->neighbours[0].tgid;
+	why->other_bytes = gpu->neighbours[0].bytes;
+	memcpy(why->other_comm, gpu->neighbours[0].comm, sizeof(why->other_comm));
+}
+
 static void fill_cause(const struct oom_view *v, const struct oom_cause *c, struct oom_why *why)
 {
 	const struct oom_verdict *verdict = &v->verdict;
@@ -49,10 +59,13 @@ static void fill_cause(const struct oom_view *v, const struct oom_cause *c, stru
 		fill_place(&v->view, line->line->symbol, &why->at);
 		why->at_bytes = line->bytes;
 	}
+	if (c->kind == OOM_CAUSE_UNTRACED)
+		fill_untraced(&v->view.gpus[v->gpu], why);
 	if (c->row != OOM_VIEW_NONE && v->rows[c->row].proc != v->proc) {
 		const struct view_proc *other = &v->view.procs[v->rows[c->row].proc];
 
 		why->other = other->tgid;
+		why->other_bytes = c->bytes;
 		memcpy(why->other_comm, other->comm, sizeof(why->other_comm));
 	}
 }

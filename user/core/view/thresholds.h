@@ -53,6 +53,8 @@ enum {
 #define GROWTH_DRIVER_NS 60000000000ull
 /* NVML is asked about once a second: older numbers say little of the moment of a failure, like those long after. */
 #define NVML_FRESH_NS 2000000000ull
+/* Who holds a GPU changes less than how much is free, and the tracer may leave out five samples in a row. */
+#define NEIGHBOURS_FRESH_NS 10000000000ull
 #define USUAL_CONTEXT_BYTES (600 * THRESHOLD_MIB)
 /* Bytes of a GPU that its driver keeps for page tables and the like. A request fits only if so much more is free.
  * Measured: with 2.19 MiB free, a request of 2 MiB failed (H100, driver 580.159.04). */

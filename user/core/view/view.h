@@ -33,6 +33,13 @@ struct finding;
 struct pipeline;
 struct process;
 
+/* A process that is not traced. */
+struct view_neighbour {
+	uint32_t tgid;
+	uint64_t bytes;          /* of the GPU, by NVML */
+	char comm[GMT_COMM_BYTES + 1]; /* "": not known */
+};
+
 struct view_gpu {
 	uint8_t uuid[GMT_UUID_BYTES];
 	uint32_t index;          /* nvidia-smi's number of the GPU; UINT32_MAX: not in the inventory */
@@ -46,6 +53,10 @@ struct view_gpu {
 	uint64_t used_bytes, free_bytes;
 	uint64_t processes_bytes; /* of all processes that NVML lists, traced or not */
 	uint64_t memory_ts_ns;
+	size_t neighbour_count;
+	struct view_neighbour neighbours[GMT_NEIGHBOURS_MAX]; /* at memory_ts_ns, the largest first */
+	uint32_t more_neighbours;  /* further processes that are not traced */
+	uint64_t more_bytes;
 	char uuid_text[48];      /* "GPU-ad5a9842-..." or "MIG-..." */
 	char name[96];
 	char pci[32];

@@ -276,7 +276,7 @@ bool view_has_chosen(const struct pipeline *pl, const struct view_request *reque
 	struct view view = { 0 };
 	bool found = false;
 
-	view_fill_gpus(&l->gpus, &view, m.order);
+	view_fill_gpus(l, &view, m.order);
 	for (size_t i = 0; i < l->processes.count && !found; i++) {
 		const struct process *p = l->processes.list[i];
 
@@ -294,7 +294,7 @@ unsigned int view_wanted_devices(const struct pipeline *pl, const struct view_re
 	struct view view = { 0 };
 	unsigned int count = 0;
 
-	view_fill_gpus(&pl->ledger->gpus, &view, m.order);
+	view_fill_gpus(pl->ledger, &view, m.order);
 	for (int gpu = 0; gpu < (int)pl->ledger->gpus.count; gpu++) {
 		unsigned int ordinal = process_ordinal(p, gpu);
 
@@ -314,7 +314,7 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 	struct maker m = { .ledger = l, .pipeline = pl, .request = request ? request : &nothing };
 
 	view_fill_session(l, m.request, view);
-	view_fill_gpus(&l->gpus, view, m.order);
+	view_fill_gpus(l, view, m.order);
 	view->waiting_dropped = frameworks_waiting_dropped(pl->frameworks);
 	by_stack_init(&m.by_stack, &l->frames, m.request, view);
 	view->ended = l->processes.folded;

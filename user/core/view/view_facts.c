@@ -28,7 +28,24 @@ static void format_uuid(const uint8_t *uuid, bool is_mig, char text[48])
 	text[n] = '\0';
 }
 
-static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
+/* A process that is traced by now is no neighbour any more: NVML's next answer will say so, too. */
+static void fill_gpu_neighbours(const struct neighbours *from, const struct processes *processes, struct view_gpu *out)
+{
+	for (size_t i = 0; i < from->count; i++) {
+		const struct gmt_gpu_neighbour *rec = &from->list[i];
+		struct view_neighbour *to = &out->neighbours[out->neighbour_count];
+
+		if (process_is_traced(processes, rec->hdr.tgid))
+			continue;
+		*to = (struct view_neighbour){ .tgid = rec->hdr.tgid, .bytes = rec->used_bytes };
+		memcpy(to->comm, rec->comm, sizeof(rec->comm));
+		out->neighbour_count++;
+	}
+	out->more_neighbours = from->others.used_bytes ? from->others.count : 0;
+	out->more_bytes = from->others.used_bytes;
+}
+
+static void fill_gpu(const struct ledger *l, const struct gpu *gpu, struct view_gpu *out)
 {
 	const struct gmt_gpu *r = &gpu->record;
 	bool is_mig = gpu->listed && (r->flags & GMT_GPU_MIG);
@@ -42,6 +59,7 @@ static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
 		out->free_bytes = gpu->memory.free_bytes;
 		out->processes_bytes = gpu->memory.processes_bytes;
 		out->memory_ts_ns = gpu->memory.hdr.ts_ns;
+		fill_gpu_neighbours(&gpu->neighbours, &l->processes, out);
 	}
 	if (!gpu->listed)
 		return;
@@ -74,12 +92,14 @@ static int compare_gpus(const void *left, const void *right)
 	return memcmp(a->uuid, b->uuid, sizeof(a->uuid));
 }
 
-void view_fill_gpus(const struct gpus *gpus, struct view *view, int *order)
+void view_fill_gpus(const struct ledger *l, struct view *view, int *order)
 {
+	const struct gpus *gpus = &l->gpus;
+
 	view->gpu_count = gpus->count;
 	view->gpus = xcalloc(gpus->count, sizeof(*view->gpus));
 	for (int i = 0; i < gpus->count; i++)
-		fill_gpu(&gpus->list[i], &view->gpus[i]);
+		fill_gpu(l, &gpus->list[i], &view->gpus[i]);
 	if (gpus->count)
 		qsort(view->gpus, gpus->count, sizeof(*view->gpus), compare_gpus);
 	for (int i = 0; i < gpus->count; i++)

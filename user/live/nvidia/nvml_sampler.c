@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "live/nvidia/neighbours_told.h"
 #include "live/nvidia/nvml_thread.h"
 #include "live/process/roster.h"
 #include "live/stream.h"
@@ -29,6 +30,7 @@ struct meter {
 	void *arg;
 	struct usage *usages;   /* every (process, GPU) ever reported; few */
 	size_t count;
+	struct neighbours_told neighbours;
 	unsigned int skipped;
 	unsigned int baselines; /* still to be put */
 };
@@ -55,6 +57,7 @@ bool meter_free(struct meter *meter)
 	if (!nvml_thread_free(meter->nvml))
 		return false;
 	free(meter->usages);
+	neighbours_told_free(&meter->neighbours);
 	free(meter);
 	return true;
 }
@@ -121,6 +124,22 @@ static uint64_t sum_of_processes(const struct meter *meter, const struct gmt_gpu
 	return sum;
 }
 
+/* After the samples: a process that is adopted is traced. */
+static void put_neighbours(struct meter *meter, const struct gmt_gpu *gpu)
+{
+	struct neighbour_usage *list = xcalloc(meter->count + 1, sizeof(*list));
+	size_t count = 0;
+
+	for (size_t i = 0; i < meter->count; i++) {
+		const struct nvml_usage *usage = &meter->usages[i].now;
+
+		if (usage->gpu == gpu && !roster_is_live(meter->roster, (pid_t)usage->pid))
+			list[count++] = (struct neighbour_usage){ usage->pid, usage->used_bytes };
+	}
+	neighbours_tell(&meter->neighbours, meter->stream, gpu, list, count);
+	free(list);
+}
+
 static void put_gpu_memory(struct meter *meter)
 {
 	size_t count;
@@ -135,6 +154,7 @@ static void put_gpu_memory(struct meter *meter)
 
 		memcpy(rec.uuid, memory[i].gpu->uuid, GMT_UUID_BYTES);
 		STREAM_PUT(meter->stream, &rec, GPU_MEMORY, 0);
+		put_neighbours(meter, memory[i].gpu);
 	}
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts the memory that NVML reports for each traced process into the stream, as NVML records. */
+/* Puts the memory that NVML reports for each process into the stream: of traced processes as NVML records, of others
+ * as GPU_NEIGHBOUR records. */
 #ifndef GPUMEMTRACE_LIVE_NVIDIA_NVML_SAMPLER_H
 #define GPUMEMTRACE_LIVE_NVIDIA_NVML_SAMPLER_H
 

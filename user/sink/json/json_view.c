@@ -242,6 +242,17 @@ static json_t *process_to_json(const struct view *view, const struct view_proc *
 
 /* ---- the session ---- */
 
+static json_t *neighbours_to_json(const struct view_gpu *g)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < g->neighbour_count; i++)
+		js_append(list, JS_OBJECT({ "pid", js_u64(g->neighbours[i].tgid) },
+					  { "comm", JS_TEXT(g->neighbours[i].comm) },
+					  { "used_bytes", js_u64(g->neighbours[i].bytes) }));
+	return list;
+}
+
 static json_t *gpu_to_json(const struct view_gpu *g)
 {
 	json_t *mig = json_null();
@@ -256,6 +267,9 @@ static json_t *gpu_to_json(const struct view_gpu *g)
 			 { "used_bytes", js_u64_if(g->has_memory, g->used_bytes) },
 			 { "free_bytes", js_u64_if(g->has_memory, g->free_bytes) },
 			 { "processes_bytes", js_u64_if(g->has_memory, g->processes_bytes) },
+			 { "neighbours", neighbours_to_json(g) },
+			 { "more_neighbours", js_u64(g->more_neighbours) },
+			 { "more_neighbours_bytes", js_u64(g->more_bytes) },
 			 { "mig_mode", json_boolean(g->flags & GMT_GPU_MIG_PARENT) }, { "mig", mig });
 }
 

@@ -6,14 +6,17 @@
  *       76 GiB   95 %  pid 4242 python train.py, which asked
  *                      PyTorch 75 GiB: parameters 39.1 GiB, activations 25 GiB, cached 10.9 GiB
  *        3 GiB    3 %  pid 200 inference
- *      512 MiB    0 %  the driver, and processes that are not traced
+ *        1 GiB    1 %  pid 300 ollama, not traced
+ *      512 MiB    0 %  the driver, and processes that NVML does not list
  */
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/oom/oom_sinks.h"
+#include "sink/text/neighbour_text.h"
 #include "sink/text/text.h"
 
-#define ROWS_SHOWN 6
+#define ROWS_SHOWN 6         /* of traced processes */
+#define NEIGHBOURS_SHOWN 4   /* of other processes */
 #define GPUS_SHOWN 2
 #define NAME_COLUMNS 50
 #define PURPOSES_SHOWN 4
@@ -107,10 +110,11 @@ static void put_rest(struct page *page, const struct oom_view *v, uint64_t total
 	const struct oom_facts *f = &v->facts;
 	struct out *out;
 
-	if (f->has_untraced && f->untraced) {
+	if (f->has_untraced && f->unlisted) {
 		out = page_part(page, OOM_RANK_ASKER, PAGE_DETAILS, 1);
-		put_share(out, f->untraced, total);
-		out_text(out, "the driver, and processes that are not traced\n");
+		put_share(out, f->unlisted, total);
+		out_printf(out, "the driver, and processes that %s\n",
+			   v->view.gpus[v->gpu].neighbour_count ? "NVML does not list" : "are not traced");
 	}
 	if (f->has_free) {
 		out = page_part(page, OOM_RANK_ASKER, PAGE_DETAILS, 1);
@@ -119,11 +123,52 @@ static void put_rest(struct page *page, const struct oom_view *v, uint64_t total
 	}
 }
 
+static void print_neighbour(struct page *page, const struct view_neighbour *n, uint64_t total)
+{
+	struct out *out = page_part(page, OOM_RANK_HOLDERS, PAGE_PROCESSES, 1);
+
+	put_share(out, n->bytes, total);
+	neighbour_text_name(out, n);
+	out_text(out, ", not traced\n");
+}
+
+/* The first row of the GPU from index `from` on; v->row_count: there is none. */
+static size_t next_row(const struct oom_view *v, int gpu, size_t from)
+{
+	while (from < v->row_count && !is_row_of(v, &v->rows[from], gpu))
+		from++;
+	return from;
+}
+
+/* Traced processes and others in one list, by their memory. */
+static void print_processes(struct page *page, const struct oom_view *v, int gpu, uint64_t total)
+{
+	const struct view_gpu *g = gpu >= 0 ? &v->view.gpus[gpu] : NULL;
+	size_t row = next_row(v, gpu, 0), neighbour = 0, neighbours = g ? g->neighbour_count : 0;
+	unsigned rows = 0, more = g ? g->more_neighbours : 0;
+
+	while (row < v->row_count || neighbour < neighbours) {
+		bool is_row = neighbour == neighbours ||
+			      (row < v->row_count && v->rows[row].held >= g->neighbours[neighbour].bytes);
+
+		if (is_row && rows++ < ROWS_SHOWN)
+			print_holder(page, v, &v->rows[row], total);
+		else if (!is_row && neighbour < NEIGHBOURS_SHOWN)
+			print_neighbour(page, &g->neighbours[neighbour], total);
+		else
+			more++;
+		row = is_row ? next_row(v, gpu, row + 1) : row;
+		neighbour += !is_row;
+	}
+	if (more)
+		out_printf(page_part(page, OOM_RANK_HOLDERS, PAGE_PROCESSES, more), "%*sand %u more %s\n",
+			   TEXT_INDENT, "", more, human_plural(more, "process", "processes"));
+}
+
 static void print_holders_of(struct page *page, const struct oom_view *v, int gpu)
 {
 	const struct view_gpu *g = gpu >= 0 ? &v->view.gpus[gpu] : NULL;
 	uint64_t total = g ? g->total_bytes : 0;
-	unsigned shown = 0, more = 0;
 	struct out *out;
 
 	page_blank(page);
@@ -133,27 +178,16 @@ static void print_holders_of(struct page *page, const struct oom_view *v, int gp
 	if (total)
 		out_printf(out, ", %s", human_bytes(total).s);
 	out_char(out, '\n');
-	for (size_t i = 0; i < v->row_count; i++) {
-		if (!is_row_of(v, &v->rows[i], gpu))
-			continue;
-		if (shown++ < ROWS_SHOWN)
-			print_holder(page, v, &v->rows[i], total);
-		else
-			more++;
-	}
-	if (more)
-		out_printf(page_part(page, OOM_RANK_HOLDERS, PAGE_PROCESSES, more), "%*sand %u more %s\n",
-			   TEXT_INDENT, "", more, human_plural(more, "process", "processes"));
+	print_processes(page, v, gpu, total);
 	if (v->facts.is_of_gpu && gpu == v->gpu && v->rec.outcome != GMT_OOM_NONE)
 		put_rest(page, v, total);
 }
 
+/* On the GPU of the request others may hold all memory. */
 static bool has_rows(const struct oom_view *v, int gpu)
 {
-	for (size_t i = 0; i < v->row_count; i++)
-		if (is_row_of(v, &v->rows[i], gpu))
-			return true;
-	return false;
+	return next_row(v, gpu, 0) < v->row_count ||
+	       (gpu >= 0 && gpu == v->gpu && v->view.gpus[gpu].neighbour_count);
 }
 
 void oom_holders_parts(struct page *page, const struct oom_view *v)

@@ -17,6 +17,7 @@
 #include "sink/oom/oom_sinks.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
+#include "sink/text/neighbour_text.h"
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
@@ -73,6 +74,21 @@ static void plain_line(struct out *out, const char *label, uint64_t bytes)
 	out_printf(out, "    %-*s%10s\n", LABEL_COLUMNS, label, human_bytes(bytes).s);
 }
 
+static void neighbour_lines(struct out *out, const struct view_gpu *g)
+{
+	for (size_t i = 0; i < g->neighbour_count; i++) {
+		const struct view_neighbour *n = &g->neighbours[i];
+		char text[64];
+
+		snprintf(text, sizeof(text), "%u %s", n->tgid, n->comm[0] ? n->comm : "(name unknown)");
+		out_text(out, "    ");
+		out_pad(out, LABEL_COLUMNS - (int)human_print(out, LABEL_COLUMNS, text, sizeof(text)));
+		out_printf(out, "%10s  not traced\n", human_bytes(n->bytes).s);
+	}
+	if (g->more_neighbours)
+		plain_line(out, "others, not traced", g->more_bytes);
+}
+
 /* The processes of the picture on one GPU. */
 static void print_holders(struct out *out, const struct oom_view *v, int gpu, const struct sink_opts *opts)
 {
@@ -98,8 +114,10 @@ static void print_holders(struct out *out, const struct oom_view *v, int gpu, co
 		if (!r->is_blocks && row && row->gpu == gpu)
 			row_line(out, &v->view.procs[r->proc], row, r->held);
 	}
+	if (g)
+		neighbour_lines(out, g);
 	if (is_asked && f->has_untraced)
-		plain_line(out, "driver and untraced", f->untraced);
+		plain_line(out, g && g->neighbour_count ? "driver and others" : "driver and untraced", f->unlisted);
 	if (is_asked && f->has_free)
 		plain_line(out, frees[f->has_free], f->free);
 	if (g && g->total_bytes)

@@ -10,10 +10,12 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/oom/oom_sinks.h"
+#include "sink/text/neighbour_text.h"
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
 #define NAME_COLUMNS 32
+#define NEIGHBOURS_NAMED 2
 #define MINUTE_NS 60e9
 #define FULL_PART 20         /* a GPU is full if so small a part of it is free */
 
@@ -31,8 +33,8 @@ static const struct { const char *word, *sentence; } cause_texts[OOM_CAUSE_COUNT
 	[OOM_CAUSE_NEIGHBOUR] = { "another process",
 		"another process: {holder} holds {bytes}{of_whole}; without it the request would have fit" },
 	[OOM_CAUSE_UNTRACED] = { "untraced memory",
-		"other processes: the driver and processes that are not traced hold {bytes}{of_whole}; without them"
-		" the request would have fit" },
+		"other processes: the driver and processes that are not traced hold {bytes}{of_whole}{neighbours};"
+		" without them the request would have fit" },
 	[OOM_CAUSE_CACHE] = { "PyTorch's cache",
 		"PyTorch's cache: {bytes} of its {whole} are cached, and only tensors can use them" },
 	[OOM_CAUSE_CONTEXT] = { "the CUDA context", "the CUDA context takes {bytes}, more than usual" },
@@ -82,6 +84,7 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 	[OOM_DO_EXPANDABLE] = "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True{would_fit}",
 	[OOM_DO_FEW_SIZES] = "use fewer different sizes: pad inputs to a few lengths",
 	[OOM_DO_END_OTHER] = "end pid {other_pid}, or use another GPU",
+	[OOM_DO_END_NEIGHBOUR] = "end {neighbour}, or use another GPU",
 	[OOM_DO_LIST_OTHERS] = "nvidia-smi lists the processes of the GPU: end one, or use another GPU",
 	[OOM_DO_EMPTY_CACHE] = "call torch.cuda.empty_cache() before the request",
 	[OOM_DO_LEAVE_ROOM] = "limit PyTorch: torch.cuda.set_per_process_memory_fraction()",
@@ -221,6 +224,27 @@ static void fill_other_pid(struct out *out, const struct subject *s)
 	out_printf(out, "%u", s->v->view.procs[s->v->rows[s->v->facts.other].proc].tgid);
 }
 
+static const struct view_gpu *gpu_of_request(const struct subject *s)
+{
+	return s->v->gpu == VIEW_GPU_UNKNOWN ? NULL : &s->v->view.gpus[s->v->gpu];
+}
+
+static void fill_neighbour(struct out *out, const struct subject *s)
+{
+	neighbour_text_name(out, &gpu_of_request(s)->neighbours[0]);
+}
+
+static void fill_neighbours(struct out *out, const struct subject *s)
+{
+	const struct view_gpu *gpu = gpu_of_request(s);
+
+	if (!gpu || !gpu->neighbour_count)
+		return;
+	out_text(out, " (");
+	neighbour_text_list(out, gpu, NEIGHBOURS_NAMED);
+	out_char(out, ')');
+}
+
 static void fill_gpu_name(struct out *out, const struct subject *s)
 {
 	out_text(out, oom_text_gpu(s->v).s);
@@ -341,7 +365,8 @@ static const struct {
 	{ "each", fill_each }, { "left_by", fill_left_by },
 	{ "largest", fill_largest }, { "count", fill_count }, { "asked", fill_asked }, { "since", fill_since },
 	{ "most_at", fill_most_at },
-	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
+	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "neighbour", fill_neighbour },
+	{ "neighbours", fill_neighbours }, { "gpu", fill_gpu_name }, { "class", fill_class },
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
 	{ "left", fill_left }, { "others", fill_others }, { "outlived", fill_outlived },
 	{ "grown_at", fill_grown_at }, { "no_failure", fill_no_failure }, { "holding", fill_holding },

@@ -4,10 +4,12 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/sink.h"
+#include "sink/text/neighbour_text.h"
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
 #define NAME_COLUMNS 30
+#define NEIGHBOURS_NAMED 2
 
 /* ---- sentences, without the end of the line ---- */
 
@@ -77,8 +79,14 @@ static void say_neighbour(struct out *out, const struct view *view, const struct
 
 static void say_untraced(struct out *out, const struct view *view, const struct finding *f)
 {
+	const struct view_gpu *gpu = &view->gpus[f->gpu];
+
 	out_printf(out, "%s of GPU %s are used by processes that are not traced", human_bytes(f->bytes).s,
 		   text_gpu(view, f->gpu).s);
+	if (!gpu->neighbour_count)
+		return;
+	out_text(out, ": ");
+	neighbour_text_list(out, gpu, NEIGHBOURS_NAMED);
 }
 
 static void say_fragmented(struct out *out, const struct view *view, const struct finding *f)

@@ -8,10 +8,10 @@
 #include "core/view/oom_verdict.h"
 #include "core/view/view.h"
 #include "sink/text/finding_text.h"
+#include "sink/text/neighbour_text.h"
 #include "sink/text/stack_text.h"
 
 #define PLACE_COLUMNS 30
-#define COMM_COLUMNS 16
 
 /* "NAME (train.py:21 LINE 53 MiB)". Without a line of the program, or where a line is no answer: "NAME (53 MiB REST)";
  * where `rest` is NULL, only the name. */
@@ -78,10 +78,13 @@ static void print_cause(struct out *out, const struct oom_why *why)
 	const char *line = causes[why->cause].line, *rest = causes[why->cause].rest;
 
 	out_printf(out, "%s%s", why->is_guess ? "perhaps " : "", causes[why->cause].name);
-	if (why->cause == OOM_CAUSE_NEIGHBOUR) {
-		out_printf(out, " (pid %u ", why->other);
-		human_print(out, COMM_COLUMNS, why->other_comm, strlen(why->other_comm));
-		out_printf(out, " holds %s)", human_bytes(why->bytes).s);
+	if (why->other && (why->cause == OOM_CAUSE_NEIGHBOUR || why->cause == OOM_CAUSE_UNTRACED)) {
+		struct view_neighbour other = { .tgid = why->other };
+
+		memcpy(other.comm, why->other_comm, sizeof(other.comm));
+		out_text(out, " (");
+		neighbour_text_name(out, &other);
+		out_printf(out, " holds %s)", human_bytes(why->other_bytes).s);
 	} else if (why->cause == OOM_CAUSE_REQUEST && why->whole) {
 		out_printf(out, " (the GPU has %s)", human_bytes(why->whole).s);
 	} else if (line && is_place(&why->at)) {
