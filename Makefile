@@ -486,6 +486,7 @@ ifdef AGAINST
 else
 	$(Q)BUILD=$(O) tests/bench/bench.py $(A)
 	$(Q)BUILD=$(O) tests/bench/stacks.py $(A)
+	$(Q)BUILD=$(O) tests/bench/screen_live.py $(A)
 endif
 
 # What user/doc says of the options, from their table.

@@ -4,8 +4,8 @@
  * deep recursion.
  *
  *   stacks LIBCUDA       then for each line on standard input "same N": N pairs with one stack, "turns N":
- *                        with each of 16 in turn, or "new N": each with one that never was before; prints
- *                        "NS N" as pairs.c does
+ *                        with each of 16 in turn, "new N": each with one that never was before, or "keep N": as
+ *                        new, and the memory stays; prints "NS N" as pairs.c does
  *   stacks LIBCUDA ROOM    likewise, with so many bytes on the stack between the recursion and the pairs
  *
  * A bit for each call of the recursion says which of two functions is called. The newest bit decides the
@@ -13,6 +13,7 @@
  */
 #include <alloca.h>
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ struct cuda {
 	int (*release)(uint64_t address);
 	uint64_t pairs;          /* to be made at the end of the recursion */
 	size_t room;
+	bool keeps;
 };
 
 static int left(const struct cuda *cuda, uint64_t path, unsigned int depth);
@@ -42,7 +44,7 @@ static int make_pairs(const struct cuda *cuda)
 
 	__asm__ volatile("" : : "r"(room) : "memory");
 	for (uint64_t i = 0; i < cuda->pairs; i++)
-		if (cuda->alloc(&address, 4096) || cuda->release(address))
+		if (cuda->alloc(&address, 4096) || (!cuda->keeps && cuda->release(address)))
 			return -1;
 	return 0;
 }
@@ -111,8 +113,9 @@ int main(int argc, char **argv)
 		int failed = 0;
 
 		cuda.pairs = count / rounds;
+		cuda.keeps = line[0] == 'k';
 		for (uint64_t i = 0; i < rounds && !failed; i++)
-			failed = left(&cuda, line[0] == 'n' ? ++path : i % TURNS, DEPTH);
+			failed = left(&cuda, line[0] == 'n' || line[0] == 'k' ? ++path : i % TURNS, DEPTH);
 		if (failed) {
 			fprintf(stderr, "stacks: a call failed\n");
 			return 1;
