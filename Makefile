@@ -74,9 +74,10 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,oom,oom_ask oom_dump oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,pipeline,pipeline) \
-            $(call in,view,by_stack by_stack_purposes finding_search findings findings_growth looked oom_causes oom_judge oom_parts \
-                            oom_verdict oom_view request_why snapshot snapshot_index snapshot_replay sums table view \
-                            view_build view_facts view_filter)
+            $(call in,view,by_stack by_stack_purposes finding_search findings findings_growth \
+                            looked oom_causes oom_findings oom_judge oom_parts oom_verdict \
+                            oom_view request_why snapshot snapshot_index snapshot_replay sums \
+                            table view view_build view_facts view_filter)
 SOURCE   := dump_folder reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \

@@ -19,18 +19,6 @@
 #define WHY_HINT "; o says why"
 #define PIDS_SHOWN 4             /* of processes whose requests failed */
 
-/* In front of the sentence, whose end may have no room. */
-static void print_subject(struct out *out, const struct picture *p, const struct finding *f)
-{
-	bool has_pid = f->proc != FINDING_NONE && p->view->proc_count > 1;
-	bool has_gpu = f->proc != FINDING_NONE && f->row != FINDING_NONE && p->view->procs[f->proc].row_count > 1;
-
-	if (has_pid)
-		out_printf(out, "pid %u%s", p->view->procs[f->proc].tgid, has_gpu ? ", " : ": ");
-	if (has_gpu)
-		out_printf(out, "GPU %s: ", text_gpu(p->view, f->gpu).s);
-}
-
 /* The lines below the sentence are left out if they say what they have just said (*below). */
 static void print_finding(struct out *out, const struct picture *p, const struct finding *f, char **below)
 {
@@ -39,7 +27,7 @@ static void print_finding(struct out *out, const struct picture *p, const struct
 	char *subject, *text;
 
 	out_init_mem(&words);
-	print_subject(&words, p, f);
+	finding_text_subject(&words, p->view, f);
 	subject = out_take(&words);
 	finding_text_sentence(out, p->view, f, subject, p->width, &opts);
 	free(subject);

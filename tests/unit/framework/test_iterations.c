@@ -13,6 +13,8 @@
 #include "core/framework/waiting.h"
 #include "core/oom/oom_state.h"
 #include "core/terms/frames.h"
+#include "core/view/finding.h"
+#include "core/view/oom_view.h"
 #include "core/view/view.h"
 #include "records.h"
 
@@ -230,6 +232,75 @@ static void each_iteration_by_use(void **state)
 	end(t);
 }
 
+static const struct finding *found(const struct view *view, enum finding_kind kind)
+{
+	for (size_t i = 0; i < view->finding_count; i++)
+		if (view->findings[i].kind == kind)
+			return &view->findings[i];
+	return NULL;
+}
+
+static uint32_t line_of(const struct view *view, const struct finding *f)
+{
+	return f->line && f->line->state == VIEW_LINE_OWN ? view->symbols[f->line->symbol].line : 0;
+}
+
+/* A picture that is asked for has the finding of the report at this moment; that of a failed request has a verdict. */
+static void same_in_a_picture(const struct training *t, enum finding_kind kind, enum gmt_oom_outcome outcome)
+{
+	const struct view_request request = { .decide = by_file, .owner_names = names_of, .owner_count = 2, .top = 10 };
+	struct oom *oom = ooms_picture(t->r.ooms);
+	const struct finding *in_report, *in_picture;
+	struct oom_view picture;
+	struct view report;
+
+	look(t, &report);
+	oom->rec.outcome = outcome;
+	oom_view_build(t->r.pipeline, oom, &request, &picture);
+	in_report = found(&report, kind);
+	in_picture = found(&picture.view, kind);
+	assert_non_null(in_report);
+	if (outcome == GMT_OOM_NONE) {
+		assert_non_null(in_picture);
+		assert_int_equal(picture.view.finding_count, report.finding_count);
+		assert_int_equal(in_picture->bytes, in_report->bytes);
+		assert_int_equal(in_picture->count, in_report->count);
+		assert_int_equal(in_picture->since_ns, in_report->since_ns);
+		assert_int_equal(line_of(&picture.view, in_picture), line_of(&report, in_report));
+	} else {
+		assert_null(in_picture);
+	}
+	oom_view_free(&picture);
+	view_free(&report);
+	oom_free(oom);
+}
+
+static void the_leak_in_a_picture(void **state)
+{
+	struct training *t = begin();
+
+	(void)state;
+	for (int i = 1; i <= 40; i++, drop_gradient(t))
+		iterate(t, BACKWARD);
+	same_in_a_picture(t, FINDING_OF_LEAK, GMT_OOM_NONE);
+	same_in_a_picture(t, FINDING_OF_LEAK, GMT_OOM_FATAL);
+	end(t);
+}
+
+static void the_growth_in_a_picture(void **state)
+{
+	struct training *t = begin();
+
+	(void)state;
+	for (uint64_t i = 1; i <= 100; i++) {
+		block(t, KEEP, BASE + i * MiB, MiB);
+		t->r.ts_ns += 1000000000;
+	}
+	same_in_a_picture(t, FINDING_OF_GROWTH, GMT_OOM_NONE);
+	same_in_a_picture(t, FINDING_OF_GROWTH, GMT_OOM_FATAL);
+	end(t);
+}
+
 static uint32_t next_random(uint32_t *seed)
 {
 	return *seed = *seed * 1664525 + 1013904223;
@@ -435,6 +506,8 @@ int main(void)
 		cmocka_unit_test(each_iteration),
 		cmocka_unit_test(each_iteration_by_use),
 		cmocka_unit_test(each_use_is_exact),
+		cmocka_unit_test(the_leak_in_a_picture),
+		cmocka_unit_test(the_growth_in_a_picture),
 		cmocka_unit_test(the_line_that_waits),
 		cmocka_unit_test(nobody_waits_in_the_next_process),
 		cmocka_unit_test(the_segment_of_a_thread),

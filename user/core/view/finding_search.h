@@ -30,6 +30,15 @@ struct finding *finding_add(struct finding_search *s, enum finding_kind kind);
 /* A finding of this row, or NULL. */
 const struct finding *finding_in_row(const struct finding_search *s, enum finding_kind kind);
 
+/* By kind, then by process, then by row. */
+void findings_sort(struct finding *list, size_t count);
+
+/* Whether `bytes` that a line has grown by in a part of the time, until now, are much of what the row holds. */
+bool finding_is_much_growth(const struct finding_search *s, const struct view_line_row *line, uint64_t bytes,
+			    uint64_t span_ns, uint64_t whole);
+/* How long the GPU lasts if the finding's bytes come again and again in that time. */
+void finding_set_time_left(const struct finding_search *s, struct finding *f, uint64_t span_ns);
+
 /* The rules about memory that stays and grows, in this order: a rule may ask for what the rules before have found. */
 void finding_of_leak(struct finding_search *s);
 void finding_of_growth(struct finding_search *s);

@@ -198,6 +198,12 @@ static int compare_findings(const void *left, const void *right)
 	return (a->gpu > b->gpu) - (a->gpu < b->gpu);
 }
 
+void findings_sort(struct finding *list, size_t count)
+{
+	if (count)
+		qsort(list, count, sizeof(*list), compare_findings);
+}
+
 struct finding *findings_make(const struct view *view, size_t *count)
 {
 	struct finding_search s = { .view = view };
@@ -210,8 +216,7 @@ struct finding *findings_make(const struct view *view, size_t *count)
 	/* In a part of the processes the others look untraced. */
 	for (size_t g = 0; g < view->gpu_count && !view->is_filtered; g++)
 		look_at_gpu(&s, (int)g);
-	if (s.count)
-		qsort(s.list, s.count, sizeof(*s.list), compare_findings);
+	findings_sort(s.list, s.count);
 	free(s.loads);
 	*count = s.count;
 	return s.list;

@@ -178,6 +178,19 @@ static uint64_t over_all(int64_t bytes, uint64_t part_ns, uint64_t all_ns)
 	return sum < (double)INT64_MAX ? (uint64_t)sum : INT64_MAX;
 }
 
+static uint64_t all_time(const struct finding_search *s, uint64_t until_ns)
+{
+	return until_ns - (s->proc->window_ns ? s->proc->window_ns : s->proc->attach_ts_ns);
+}
+
+static bool is_much_of(const struct view_line_row *line, uint64_t span_ns, uint64_t over_all, uint64_t whole)
+{
+	if (line->state == VIEW_LINE_DRIVER && span_ns < GROWTH_DRIVER_NS)
+		return false;
+	return is_much(over_all, line->state == VIEW_LINE_RESERVE ? GROWTH_RESERVE_BYTES : GROWTH_BYTES, whole,
+		       GROWTH_SHARE);
+}
+
 /* Whether a line has grown by much. The first part alone must say so, too: some of the memory of this moment may go
  * again at once, such as the older of a tensor and its longer copy. */
 static bool has_grown_much(const struct finding_search *s, const struct view_stacks *stacks,
@@ -185,15 +198,18 @@ static bool has_grown_much(const struct finding_search *s, const struct view_sta
 {
 	const struct view_held *held = &line->held;
 	const struct view_rise *rise = &stacks->rise;
-	uint64_t all_ns = rise->until_ns - (s->proc->window_ns ? s->proc->window_ns : s->proc->attach_ts_ns);
+	uint64_t all_ns = all_time(s, rise->until_ns);
 	uint64_t first = over_all(held->rise - held->rise_later, rise->later_ns - rise->since_ns, all_ns);
 	uint64_t both = over_all(held->rise, rise->until_ns - rise->since_ns, all_ns);
 
-	if (line->state == VIEW_LINE_DRIVER && rise->until_ns - rise->since_ns < GROWTH_DRIVER_NS)
-		return false;
-	return is_much(first < both ? first : both,
-		       line->state == VIEW_LINE_RESERVE ? GROWTH_RESERVE_BYTES : GROWTH_BYTES,
-		       s->proc->exited ? stacks->peak : stacks->live, GROWTH_SHARE);
+	return is_much_of(line, rise->until_ns - rise->since_ns, first < both ? first : both,
+			  s->proc->exited ? stacks->peak : stacks->live);
+}
+
+bool finding_is_much_growth(const struct finding_search *s, const struct view_line_row *line, uint64_t bytes,
+			    uint64_t span_ns, uint64_t whole)
+{
+	return is_much_of(line, span_ns, over_all((int64_t)bytes, span_ns, all_time(s, s->view->now_ns)), whole);
 }
 
 /* Of a training's memory, what stays from one iteration to the next. */
@@ -228,12 +244,19 @@ static const struct view_line_row *risen_line(const struct finding_search *s, co
 	return best;
 }
 
+void finding_set_time_left(const struct finding_search *s, struct finding *f, uint64_t span_ns)
+{
+	uint64_t room;
+
+	if (find_room(s, &room))
+		f->left_ns = time_left(room, f->bytes, span_ns);
+}
+
 void finding_of_growth(struct finding_search *s)
 {
 	const struct view_stacks *stacks = view_best_stacks(s->row);
 	const struct view_line_row *line = looked_at_growth(stacks) ? risen_line(s, stacks) : NULL;
 	struct finding *f;
-	uint64_t room;
 
 	if (!line)
 		return;
@@ -241,7 +264,6 @@ void finding_of_growth(struct finding_search *s)
 	f->bytes = (uint64_t)line->held.rise;
 	f->since_ns = stacks->rise.since_ns;
 	f->stopped_ns = s->proc->exited ? stacks->rise.until_ns : 0;
-	if (find_room(s, &room))
-		f->left_ns = time_left(room, f->bytes, stacks->rise.until_ns - f->since_ns);
+	finding_set_time_left(s, f, stacks->rise.until_ns - f->since_ns);
 	f->line = line;
 }

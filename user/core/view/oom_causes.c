@@ -31,24 +31,14 @@ static struct oom_cause *add_cause(struct search *s, enum oom_cause_kind kind, e
 
 /* ---- causes with bytes to blame ---- */
 
-static uint64_t bytes_beyond(const struct view_training *t, enum gmt_category category, uint64_t usual)
-{
-	uint64_t live = t->categories[category].live;
-
-	return live > usual ? live - usual : 0;
-}
-
-/* Bytes that have outlived their iteration. Of gradients and of optimizer state these are the bytes that a model does
- * not need; where the parameters are not known, nobody knows what the model needs. */
+/* Bytes that have outlived their iteration. */
 static uint64_t outlived_bytes(const struct view_training *t)
 {
-	uint64_t parameters = t->categories[GMT_CATEGORY_PARAMETER].live;
-	uint64_t kept = t->categories[GMT_CATEGORY_KEPT].live;
+	uint64_t bytes = 0;
 
-	if (!parameters || t->before)
-		return kept;
-	return kept + bytes_beyond(t, GMT_CATEGORY_GRADIENT, parameters) +
-	       bytes_beyond(t, GMT_CATEGORY_OPTIMIZER_STATE, share_of(parameters, STATE_SHARE));
+	for (int c = 0; c < GMT_CATEGORY_COUNT; c++)
+		bytes += t->categories[c].late;
+	return bytes;
 }
 
 /* How long another run takes, at the same rate, until it has filled what this run has filled and what was left. */
@@ -95,8 +85,7 @@ static const struct view_stacks *all_stacks(const struct oom_view *v, const stru
 	return r->is_blocks ? &row->torch.stacks : &row->stacks;
 }
 
-/* What comes and goes in each iteration is more at one moment and less at another: only what is kept counts. */
-static bool counts_for_growth(const struct oom_view *v, size_t index, const struct view_line_row *line)
+bool oom_counts_for_growth(const struct oom_view *v, size_t index, const struct view_line_row *line)
 {
 	const struct view_row *row = oom_gpu_row(v, &v->rows[index]);
 	bool is_in_iterations = row && row->torch.training.iteration > 1;
@@ -113,7 +102,8 @@ const struct view_line_row *oom_growth_of(const struct oom_view *v, size_t index
 		const struct view_line_row *line = &lines->rows[i];
 
 		if (view_line_is_same(line, steady) && line->held.grown > steady->held.grown &&
-		    counts_for_growth(v, index, line) && line->held.frees <= share_of(line->held.allocs, ENDED_SHARE))
+		    oom_counts_for_growth(v, index, line) &&
+		    line->held.frees <= share_of(line->held.allocs, ENDED_SHARE))
 			return line;
 	}
 	return steady;
@@ -130,7 +120,7 @@ static uint64_t steady_growth(const struct oom_view *v, size_t index, const stru
 		const struct view_line_row *line = oom_growth_of(v, index, &lines->rows[i]);
 		uint64_t grown = line->held.grown > 0 ? (uint64_t)line->held.grown : 0;
 
-		if (!counts_for_growth(v, index, line))
+		if (!oom_counts_for_growth(v, index, line))
 			continue;
 		if (__builtin_add_overflow(sum, grown, &sum))
 			return 0;
@@ -140,8 +130,7 @@ static uint64_t steady_growth(const struct oom_view *v, size_t index, const stru
 	return sum;
 }
 
-/* The process may have been starting up where growth counts from its first seconds. */
-static bool is_start_up(const struct oom_view *v, const struct oom_view_row *r)
+bool oom_is_start_up(const struct oom_view *v, const struct oom_view_row *r)
 {
 	uint64_t since_ns = r->steady.since_ns, attach_ns = v->view.procs[r->proc].attach_ts_ns;
 
@@ -158,7 +147,7 @@ static void blame_growth(struct search *s)
 	uint64_t bytes = r ? steady_growth(v, index, &most) : 0, whole;
 	struct oom_cause *c;
 
-	if (!bytes || (s->out->cause_count && s->out->causes[0].kind == OOM_CAUSE_LEAK) || is_start_up(v, r))
+	if (!bytes || (s->out->cause_count && s->out->causes[0].kind == OOM_CAUSE_LEAK) || oom_is_start_up(v, r))
 		return;
 	whole = blocks != OOM_VIEW_NONE ? s->torch->allocated.live : r->held;
 	if (!is_much(bytes, GROWN_BYTES, whole, KEPT_SHARE) || !would_fit(s, bytes))

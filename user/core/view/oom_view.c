@@ -12,6 +12,7 @@
 #include "core/ledger/ledger_state.h"
 #include "core/oom/oom_requests.h"
 #include "core/pipeline/pipeline.h"
+#include "core/view/thresholds.h"
 #include "core/view/view_facts.h"
 
 struct maker {
@@ -141,6 +142,27 @@ static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_
 
 /* ---- rows ---- */
 
+static uint64_t bytes_beyond(const struct view_training *t, enum gmt_category category, uint64_t usual)
+{
+	uint64_t live = t->categories[category].live;
+
+	return live > usual ? live - usual : 0;
+}
+
+/* A picture does not say how long blocks live. Of gradients and of optimizer state those bytes have outlived their
+ * iteration that a model does not need; where the parameters are not known, nobody knows what the model needs. */
+static void guess_late(struct view_training *t)
+{
+	uint64_t parameters = t->categories[GMT_CATEGORY_PARAMETER].live;
+
+	t->categories[GMT_CATEGORY_KEPT].late = t->categories[GMT_CATEGORY_KEPT].live;
+	if (!parameters || t->before)
+		return;
+	t->categories[GMT_CATEGORY_GRADIENT].late = bytes_beyond(t, GMT_CATEGORY_GRADIENT, parameters);
+	t->categories[GMT_CATEGORY_OPTIMIZER_STATE].late =
+		bytes_beyond(t, GMT_CATEGORY_OPTIMIZER_STATE, share_of(parameters, STATE_SHARE));
+}
+
 static void read_row_torch(const struct gmt_oom_row *from, struct view_torch *to)
 {
 	*to = (struct view_torch){
@@ -162,6 +184,7 @@ static void read_row_torch(const struct gmt_oom_row *from, struct view_torch *to
 
 		to->training.categories[known].live += from->category_bytes[c];
 	}
+	guess_late(&to->training);
 }
 
 static void fill_gpu_row(const struct maker *m, const struct gmt_oom_row *from, struct view_row *to)
@@ -299,6 +322,7 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 	oom_judge(out);
 	oom_decide(out);
 	oom_parts(out);
+	oom_find(out);
 }
 
 void oom_view_free(struct oom_view *v)

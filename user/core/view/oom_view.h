@@ -119,6 +119,12 @@ size_t oom_blocks_row(const struct oom_view *v, size_t row);
  * has ended, this is the line with all its stacks, steady or not; otherwise `steady`. The view owns the result. */
 const struct view_line_row *oom_growth_of(const struct oom_view *v, size_t row, const struct view_line_row *steady);
 
+/* Whether a line of a row that has grown counts. What comes and goes in each iteration of a training is more at one
+ * moment and less at another: there only what is kept counts. */
+bool oom_counts_for_growth(const struct oom_view *v, size_t row, const struct view_line_row *line);
+/* The process may have been starting up where growth counts from its first seconds. */
+bool oom_is_start_up(const struct oom_view *v, const struct oom_view_row *row);
+
 /* Whether the request would certainly have fit if `bytes` more had been free. A limit leaves nothing free. */
 bool oom_would_fit(const struct oom_facts *f, uint64_t bytes);
 
@@ -129,9 +135,11 @@ static inline uint64_t oom_surely_free(const struct oom_facts *f)
 }
 
 /* Each fills in a part from the rest of the view and the parts before: the facts; the causes of the verdict
- * (oom_causes.c); the other parts of the verdict (oom_parts.c). */
+ * (oom_causes.c); the other parts of the verdict (oom_parts.c); where no request failed, the findings
+ * (oom_findings.c). */
 void oom_judge(struct oom_view *view);
 void oom_decide(struct oom_view *view);
 void oom_parts(struct oom_view *view);
+void oom_find(struct oom_view *view);
 
 #endif

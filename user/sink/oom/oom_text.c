@@ -19,6 +19,8 @@
 #include "core/terms/own_code.h"
 #include "core/terms/probes.h"
 #include "sink/oom/oom_sinks.h"
+#include "sink/sink.h"
+#include "sink/text/finding_text.h"
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
@@ -282,6 +284,28 @@ static void put_causes(const struct sections *to)
 	}
 }
 
+/* Of a picture that was asked for. */
+static void put_found(const struct sections *to)
+{
+	const struct view *view = &to->v->view;
+	const struct sink_opts opts = { 0 };
+
+	for (size_t i = 0; i < view->finding_count; i++) {
+		const struct finding *f = &view->findings[i];
+		struct out *out = page_part(to->page, OOM_RANK_ANSWER, PAGE_FINDINGS, 1);
+		struct out subject;
+		char *text;
+
+		out_init_mem(&subject);
+		finding_text_subject(&subject, view, f);
+		text = out_take(&subject);
+		finding_text_sentence(out, view, f, text, to->columns, &opts);
+		finding_text_keeper(out, view, f, to->columns, &opts);
+		free(text);
+		finding_text_advice(page_part(to->page, OOM_RANK_MORE, PAGE_DETAILS, 1), view, f, to->columns, &opts);
+	}
+}
+
 void oom_text_parts(struct page *page, const struct oom_view *v, const char *file, unsigned columns)
 {
 	const struct sections to = { page, v, columns };
@@ -297,6 +321,7 @@ void oom_text_parts(struct page *page, const struct oom_view *v, const char *fil
 		say_asked(&text, v);
 		put_section(&to, OOM_RANK_ANSWER, PAGE_DETAILS, "ASKED", &text);
 	}
+	put_found(&to);
 	put_causes(&to);
 	for (size_t i = 0; i < v->verdict.line_count; i++) {
 		out_init_mem(&text);

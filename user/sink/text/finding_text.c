@@ -277,6 +277,17 @@ void finding_text_say(struct out *out, const struct view *view, const struct fin
 	texts[f->kind].say(out, view, f);
 }
 
+void finding_text_subject(struct out *out, const struct view *view, const struct finding *f)
+{
+	bool has_pid = f->proc != FINDING_NONE && view->proc_count > 1;
+	bool has_gpu = f->proc != FINDING_NONE && f->row != FINDING_NONE && view->procs[f->proc].row_count > 1;
+
+	if (has_pid)
+		out_printf(out, "pid %u%s", view->procs[f->proc].tgid, has_gpu ? ", " : ": ");
+	if (has_gpu)
+		out_printf(out, "GPU %s: ", text_gpu(view, f->gpu).s);
+}
+
 void finding_text_sentence(struct out *out, const struct view *view, const struct finding *f, const char *subject,
 			   unsigned columns, const struct sink_opts *opts)
 {

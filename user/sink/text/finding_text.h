@@ -15,6 +15,8 @@ struct sink_opts;
 const char *finding_text_label(enum finding_kind kind);
 /* The sentence alone, in one line. */
 void finding_text_say(struct out *out, const struct view *view, const struct finding *finding);
+/* The process and the GPU, where there are several: "pid 4242, GPU 1: ". */
+void finding_text_subject(struct out *out, const struct view *view, const struct finding *finding);
 /* What to do, or to look for. */
 const char *finding_text_remedy(const struct view *view, const struct finding *finding);
 /* Of so many requests that failed, the newest one that has a picture: "512 MiB at train.py:31 failed: perhaps a leak
