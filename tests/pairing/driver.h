@@ -2,139 +2,11 @@
 /*
  * A plain model of the driver for the calls of orders.h: contexts and memory of each process. A program does what it
  * is allowed to do: it frees memory that it has, and ends a context that nobody works in.
- *
- * Sizes are numbers of calls, so that each allocation has a size of its own. The handle of a context is its place in
- * the list. The first contexts are the primary contexts of the devices; the handles of the others are soon given out
- * again.
  */
 #ifndef GMT_TESTS_PAIRING_DRIVER_H
 #define GMT_TESTS_PAIRING_DRIVER_H
 
-#include "orders.h"
-
-#define DRIVER_MEMORIES 32
-#define DRIVER_DEVICES 3
-#define DRIVER_CONTEXTS 7
-#define DRIVER_AT(i) (0x700000000000ULL + 0x10000ULL * (i))
-#define DRIVER_INNER 0x600000000000ULL  /* memory of the driver's own */
-#define NO_DEVICE 100
-#define NO_CONTEXT 99
-
-struct driver_memory {
-	bool live, visible, busy;    /* visible: its call has returned; busy: a call that frees it runs */
-	bool is_reset;               /* went with its context */
-	int doomed;                  /* the call that ends its context, and runs; -1: none */
-	__u64 size, context;
-};
-
-struct driver_context {
-	bool is_alive, is_visible;   /* is_visible: the call that made it has returned */
-	int ending;                  /* the call that ends it, or takes a reference, and runs; -1: none */
-	unsigned int refs;           /* of a primary context */
-	__u64 device;
-};
-
-struct driver_process {
-	struct driver_memory list[DRIVER_MEMORIES];
-	struct driver_context contexts[1 + DRIVER_CONTEXTS]; /* [0] is none */
-};
-
-static struct driver {
-	struct choices *choices;
-	struct driver_process processes[HOST_TIDS];
-	bool ends_contexts;
-} driver;
-
-/* The process has retained the primary contexts of its devices before the order's calls begin. */
-static void driver_is_new(int tgid)
-{
-	struct driver_process *p = &driver.processes[tgid];
-
-	memset(p, 0, sizeof(*p));
-	for (__u64 i = 0; i < DRIVER_DEVICES; i++)
-		p->contexts[1 + i] = (struct driver_context){
-			.is_alive = true, .is_visible = true, .ending = -1, .refs = 1, .device = i,
-		};
-}
-
-/* ---- questions ---- */
-
-static bool is_end(__u16 api)
-{
-	return api == GMT_API_cuCtxDestroy_v2 || api == GMT_API_cuDevicePrimaryCtxReset_v2 ||
-	       api == GMT_API_cuDevicePrimaryCtxRelease_v2;
-}
-
-static bool is_begin(__u16 api)
-{
-	return api == GMT_API_cuCtxCreate_v4 || api == GMT_API_cuDevicePrimaryCtxRetain;
-}
-
-/* Where contexts end, most calls allocate in contexts, so that a context has something to lose: of so many calls of the
- * function, one is made. */
-static __u32 one_of(__u16 api)
-{
-	if (api == GMT_API_cuMemAlloc_v2 || api == GMT_API_cuCtxSetCurrent || api == GMT_API_cuCtxDestroy_v2 || is_begin(api))
-		return 1;
-	return api == GMT_API_cuDevicePrimaryCtxRelease_v2 ? 2 : 4;
-}
-
-/* The programs do not see the return of cuGraphExecDestroy, so they cannot tell its parts from calls. */
-static bool driver_knows(__u16 api)
-{
-	if (api == GMT_API_cuGraphExecDestroy)
-		return false;
-	return driver.ends_contexts ? !choose(driver.choices, one_of(api)) : !is_begin(api) && !is_end(api);
-}
-
-static struct driver_memory *driver_find(const struct call *call)
-{
-	__u64 i = (call->address - DRIVER_AT(0)) / 0x10000;
-
-	return call->address >= DRIVER_AT(0) && i < DRIVER_MEMORIES ? &driver.processes[call->tgid].list[i] : NULL;
-}
-
-static struct driver_context *driver_context(const struct call *call, __u64 handle)
-{
-	return &driver.processes[call->tgid].contexts[handle <= DRIVER_CONTEXTS ? handle : 0];
-}
-
-static bool is_usable(const struct driver_context *c)
-{
-	return c->is_alive && c->is_visible && c->ending < 0;
-}
-
-static bool has_memory(const struct driver_process *p, __u64 context)
-{
-	for (int i = 0; i < DRIVER_MEMORIES; i++)
-		if (p->list[i].live && p->list[i].context == context)
-			return true;
-	return false;
-}
-
-static bool calls_with(const struct thread *t, __u64 context)
-{
-	bool calls = running_calls(t) && top_of(&t->contexts) == context;
-
-	for (unsigned int i = 0; i < t->depth; i++) {
-		const struct activation *a = &t->activations[i];
-
-		calls |= a->is_call && machine.calls[a->call].has_context && machine.calls[a->call].context == context;
-	}
-	return calls;
-}
-
-/* Another thread of the process is inside of a call that uses the context. */
-static bool is_used(const struct call *call, __u64 context)
-{
-	for (int i = 0; i < THREADS; i++) {
-		const struct thread *t = &machine.threads[i];
-
-		if (t->is_alive && t->task.tgid == call->tgid && t->task.pid != call->tid && calls_with(t, context))
-			return true;
-	}
-	return false;
-}
+#include "green.h"
 
 /* ---- a call begins ---- */
 
@@ -160,22 +32,6 @@ static void begin_free(struct call *call)
 	}
 }
 
-/* Nobody else uses a context that ends, and no unfinished call has to do with its memory. */
-static bool may_end(const struct call *call, __u64 context)
-{
-	const struct driver_process *p = &driver.processes[call->tgid];
-
-	if (!is_usable(&p->contexts[context]) || is_used(call, context))
-		return false;
-	for (int i = 0; i < DRIVER_MEMORIES; i++) {
-		const struct driver_memory *m = &p->list[i];
-
-		if (m->live && m->context == context && (m->busy || m->doomed >= 0 || !m->visible))
-			return false;
-	}
-	return true;
-}
-
 /* A context that may end, and mostly has something to lose; 0: there is none. */
 static __u64 context_to_end(const struct call *call, __u64 first, __u64 end)
 {
@@ -186,7 +42,9 @@ static __u64 context_to_end(const struct call *call, __u64 first, __u64 end)
 	for (__u64 i = 0; i < end - first; i++) {
 		__u64 context = first + (start + i) % (end - first);
 
-		if ((is_any || has_memory(p, context)) && may_end(call, context))
+		if (p->contexts[context].is_green || (call->api == GMT_API_cuDevicePrimaryCtxRelease_v2 && is_held(p, context)))
+			continue;
+		if ((is_any || has_memory(p, context)) && is_usable(&p->contexts[context]) && is_idle(call, context))
 			return context;
 	}
 	return 0;
@@ -206,10 +64,8 @@ static void begin_end(struct call *call, int number)
 	if (!context)
 		return;
 	p->contexts[context].ending = number;
-	for (int i = 0; i < DRIVER_MEMORIES; i++)
-		if (p->list[i].live && p->list[i].context == context &&
-		    (call->api != GMT_API_cuDevicePrimaryCtxRelease_v2 || p->contexts[context].refs == 1))
-			p->list[i].doomed = number;
+	if (call->api != GMT_API_cuDevicePrimaryCtxRelease_v2 || p->contexts[context].refs == 1)
+		doom_memory(p, context, number);
 }
 
 /* A reference that a thread gets is not another thread's to give back before the call has returned. */
@@ -217,8 +73,8 @@ static void begin_begin(struct call *call, int number)
 {
 	struct driver_context *c;
 
-	call->address = choose(driver.choices, DRIVER_DEVICES);
-	if (call->api != GMT_API_cuDevicePrimaryCtxRetain)
+	call->address = choose(driver.choices, driver.has_greens ? 2 : DRIVER_DEVICES);
+	if (call->api == GMT_API_cuCtxCreate_v4)
 		return;
 	c = driver_context(call, 1 + call->address);
 	if (c->ending >= 0)
@@ -229,11 +85,14 @@ static void begin_begin(struct call *call, int number)
 
 static void begin_use(struct call *call)
 {
-	call->context = 0;
-	for (int tries = 0; tries < 4; tries++) {
-		__u64 context = choose(driver.choices, 1 + DRIVER_CONTEXTS);
+	bool is_green = driver.has_greens && choose(driver.choices, 2);
 
-		if (!context || is_usable(driver_context(call, context))) {
+	call->context = 0;
+	for (int tries = 0; tries < 8; tries++) {
+		__u64 context = choose(driver.choices, 1 + DRIVER_CONTEXTS);
+		const struct driver_context *c = driver_context(call, context);
+
+		if (is_green ? c->is_green && is_usable(c) : !context || is_usable(c)) {
 			call->context = context;
 			return;
 		}
@@ -250,6 +109,10 @@ static void driver_begins(struct call *call)
 		call->context = machine.calls[call->same].context;
 	} else if (call->api == GMT_API_cuMemFree_v2 && call->is_own) {
 		begin_free(call);
+	} else if (call->api == GMT_API_cuGreenCtxDestroy) {
+		begin_green_end(call, number);
+	} else if (call->api == GMT_API_cuCtxFromGreenCtx) {
+		begin_convert(call, number);
 	} else if (is_end(call->api)) {
 		begin_end(call, number);
 	} else if (is_begin(call->api)) {
@@ -267,7 +130,7 @@ static void driver_begins(struct call *call)
 static void work_alloc(struct thread *t, struct call *call)
 {
 	struct driver_process *p = &driver.processes[call->tgid];
-	__u64 context = top_of(&t->contexts);
+	__u64 context = top_of(&t->contexts), home = home_of(p, context);
 
 	if (context && !is_usable(&p->contexts[context])) {
 		call->rc = 709; /* CUDA_ERROR_CONTEXT_IS_DESTROYED */
@@ -277,7 +140,7 @@ static void work_alloc(struct thread *t, struct call *call)
 		if (p->list[i].live)
 			continue;
 		p->list[i] = (struct driver_memory){
-			.live = true, .doomed = -1, .size = (__u64)(call - machine.calls), .context = context,
+			.live = true, .doomed = -1, .size = (__u64)(call - machine.calls), .context = home,
 		};
 		call->result = call->address = DRIVER_AT(i);
 		return;
@@ -302,9 +165,7 @@ static void work_end(struct call *call)
 		call->rc = call->api == GMT_API_cuCtxDestroy_v2 ? 201 : 101; /* CUDA_ERROR_INVALID_CONTEXT, _DEVICE */
 		return;
 	}
-	for (int i = 0; i < DRIVER_MEMORIES; i++)
-		if (p->list[i].doomed == number)
-			p->list[i].is_reset = p->list[i].live, p->list[i].live = false;
+	take_memory(p, number);
 	c->refs -= call->api == GMT_API_cuDevicePrimaryCtxRelease_v2;
 	if (call->api == GMT_API_cuDevicePrimaryCtxReset_v2)
 		return;
@@ -315,14 +176,11 @@ static void work_create(struct call *call)
 {
 	struct driver_process *p = &driver.processes[call->tgid];
 
-	for (__u64 i = 1 + DRIVER_DEVICES; i <= DRIVER_CONTEXTS; i++) {
-		if (p->contexts[i].is_alive || has_memory(p, i))
-			continue;
-		p->contexts[i] = (struct driver_context){ .is_alive = true, .ending = -1, .device = call->address };
-		call->result = i;
-		return;
-	}
-	call->rc = GMT_CUDA_OUT_OF_MEMORY;
+	call->result = free_context(p);
+	if (call->result)
+		p->contexts[call->result] = (struct driver_context){ .is_alive = true, .ending = -1, .device = call->address };
+	else
+		call->rc = GMT_CUDA_OUT_OF_MEMORY;
 }
 
 static void work_retain(struct call *call)
@@ -350,6 +208,12 @@ static void driver_works(struct thread *t, struct call *call)
 		work_alloc(t, call);
 	else if (call->api == GMT_API_cuMemFree_v2 && m)
 		work_free(call, m);
+	else if (call->api == GMT_API_cuGreenCtxDestroy)
+		work_green_end(call);
+	else if (call->api == GMT_API_cuGreenCtxCreate)
+		work_green_create(call);
+	else if (call->api == GMT_API_cuCtxFromGreenCtx)
+		work_convert(call);
 	else if (is_end(call->api))
 		work_end(call);
 	else if (call->api == GMT_API_cuCtxCreate_v4)
@@ -366,7 +230,7 @@ static void end_alloc(struct call *call, struct driver_memory *m)
 
 	m->visible = true;
 	/* Only a callback that leaves another context behind makes a difference. No driver runs one there. */
-	m->context = t ? top_of(&t->contexts) : m->context;
+	m->context = t ? home_of(&driver.processes[call->tgid], top_of(&t->contexts)) : m->context;
 }
 
 static void driver_ends(struct call *call)
@@ -387,8 +251,14 @@ static void driver_ends(struct call *call)
 	for (int i = 1; i <= DRIVER_CONTEXTS; i++)
 		if (p->contexts[i].ending == number)
 			p->contexts[i].ending = -1;
-	if (call->api == GMT_API_cuCtxCreate_v4 && call->has_worked && !call->rc)
+	if (!call->has_worked || call->rc)
+		return;
+	if (call->api == GMT_API_cuCtxCreate_v4 || call->api == GMT_API_cuDevicePrimaryCtxRetain)
 		p->contexts[call->result].is_visible = true;
+	if (call->api == GMT_API_cuGreenCtxCreate)
+		p->contexts[call->result - GREEN_HANDLE(0)].is_visible = true;
+	if (call->api == GMT_API_cuCtxFromGreenCtx)
+		p->contexts[call->result].is_converted = true;
 }
 
 static const struct hooks driver_hooks = {

@@ -56,12 +56,13 @@ static void joint_tell(int tgid, __u16 api, unsigned int count, const __u64 *val
 	joint_apply(&rec, rec.call.hdr.size);
 }
 
-/* The process has asked for its devices, and retained their contexts, before the order's calls begin. */
+/* The process has asked for its devices, and mostly retained their contexts, before the order's calls begin. */
 static void joint_devices(int tgid)
 {
 	for (__u64 i = 0; i < DRIVER_DEVICES; i++) {
 		joint_tell(tgid, GMT_API_cuDeviceGetUuid_v2, 3, (__u64[]){ 1 + i, 1 + i, i });
-		joint_tell(tgid, GMT_API_cuDevicePrimaryCtxRetain, 2, (__u64[]){ 1 + i, i });
+		if (!driver.has_greens)
+			joint_tell(tgid, GMT_API_cuDevicePrimaryCtxRetain, 2, (__u64[]){ 1 + i, i });
 	}
 }
 
@@ -261,7 +262,8 @@ static void joint_begin(struct choices *c, bool is_exact)
 	memset(&joint, 0, sizeof(joint));
 	memset(&driver, 0, sizeof(driver));
 	driver.choices = c;
-	driver.ends_contexts = choose(c, 2);
+	driver.ends_contexts = choose(c, 3);
+	driver.has_greens = driver.ends_contexts && choose(c, 2);
 	joint.pipeline = pipeline_new(&(struct pipeline_options){ 0 });
 	hooks = driver_hooks;
 	hooks.sent = joint_sent;

@@ -10,6 +10,7 @@
 #include "program.h"
 
 #define STEPS_MOST 400
+#define API_TRIES 4
 
 static struct activation *top_activation(struct thread *t)
 {
@@ -67,9 +68,13 @@ static void call_of_program(struct thread *t, struct choices *c)
 	/* Without the caller's file, the calls of callbacks count as parts. */
 	if (running_calls(t) && (host.faults.mappings_are_busy || host.faults.has_no_find_vma))
 		return;
-	api = apis[choose(c, is_inner ? APIS_OF_DRIVER : APIS)];
-	if (hooks.is_known && !hooks.is_known(api))
-		return;
+	for (int tries = 0; tries < API_TRIES; tries++) {
+		api = apis[choose(c, is_inner ? APIS_OF_DRIVER : APIS)];
+		if (!hooks.is_known || hooks.is_known(api))
+			break;
+		if (tries == API_TRIES - 1)
+			return;
+	}
 	/* The machine would drop what the collector, which knows fewer contexts after a loss, still takes. */
 	if (is_of_context(api) && t->contexts.depth + running_calls(t) >= CONTEXTS)
 		return;

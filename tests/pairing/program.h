@@ -228,6 +228,7 @@ static const __u16 apis[] = {
 	GMT_API_cuCtxSetCurrent, GMT_API_cuCtxPushCurrent_v2, GMT_API_cuCtxPopCurrent_v2,
 	GMT_API_cuCtxCreate_v4, GMT_API_cuCtxDestroy_v2,
 	GMT_API_cuDevicePrimaryCtxRetain, GMT_API_cuDevicePrimaryCtxRelease_v2,
+	GMT_API_cuGreenCtxCreate, GMT_API_cuCtxFromGreenCtx, GMT_API_cuGreenCtxDestroy,
 };
 #define APIS (sizeof(apis) / sizeof(*apis))
 #define APIS_OF_DRIVER 4 /* those that the driver calls itself */
@@ -248,6 +249,9 @@ static void set_specs(void)
 		{ GMT_API_cuCtxDestroy_v2, GMT_API_RELEASE | GMT_API_CTX, false },
 		{ GMT_API_cuDevicePrimaryCtxRetain, 0, true },
 		{ GMT_API_cuDevicePrimaryCtxRelease_v2, GMT_API_RELEASE, false },
+		{ GMT_API_cuGreenCtxCreate, GMT_API_QUIET_ERROR, true },
+		{ GMT_API_cuCtxFromGreenCtx, GMT_API_QUIET_ERROR, true },
+		{ GMT_API_cuGreenCtxDestroy, GMT_API_RELEASE, false },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

@@ -177,6 +177,20 @@ static void undo_finds_its_release_by_thread_and_number(void **state)
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
 }
 
+static void undo_is_not_for_a_thread_that_had_the_same_number(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuMemAlloc_v2, B, 2 * MiB);
+	r->tid = 101;
+	r->seq = 0;
+	RELEASE(r, cuMemFree_v2, A);
+	r->seq = 0;                       /* the thread has ended, and another one begins */
+	UNDO(r, cuMemFree_v2, RELEASE(r, cuMemFree_v2, B), 700, B);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 2 * MiB);
+}
+
 static void undo_after_the_address_was_given_out_again_changes_nothing(void **state)
 {
 	struct records *r = *state;
@@ -457,6 +471,7 @@ int main(void)
 		TEST(a_failed_free_of_an_unknown_address_is_no_anomaly),
 		TEST(a_failed_free_of_nothing_is_no_anomaly),
 		TEST(undo_finds_its_release_by_thread_and_number),
+		TEST(undo_is_not_for_a_thread_that_had_the_same_number),
 		TEST(undo_after_the_address_was_given_out_again_changes_nothing),
 		TEST(an_allocation_at_a_live_address_replaces_it_and_is_counted),
 		TEST(values_that_could_not_be_read_are_counted),

@@ -314,6 +314,30 @@ static void green_contexts_share_the_primary_contexts_memory(void **state)
 	assert_int_equal(records_attributed(r), 0);
 }
 
+static void what_a_green_context_leaves_is_not_the_next_contexts(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuGreenCtxCreate, GREEN, 0);
+	CALL(r, cuCtxFromGreenCtx, 0xc9, GREEN);
+	CALL(r, cuCtxSetCurrent, 0xc9);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	RELEASE(r, cuGreenCtxDestroy, GREEN);
+	CALL(r, cuCtxCreate_v4, 0xc9, 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+	CALL(r, cuMemAlloc_v2, B, MiB);
+	RELEASE(r, cuCtxDestroy_v2, 0xc9);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+
+	CALL(r, cuGreenCtxCreate, GREEN, 1);
+	CALL(r, cuCtxFromGreenCtx, 0xc9, GREEN);
+	RELEASE(r, cuGreenCtxDestroy, GREEN);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+	RELEASE(r, cuDevicePrimaryCtxRelease_v2, 0);
+	assert_int_equal(records_attributed(r), 0);
+}
+
 static void a_late_attach_learns_the_device_of_a_context(void **state)
 {
 	struct records *r = *state;
@@ -514,6 +538,7 @@ int main(void)
 		TEST(other_contexts_on_the_device_are_not_the_primary_one),
 		TEST(attached_late_nobody_knows_which_release_is_the_last),
 		TEST(green_contexts_share_the_primary_contexts_memory),
+		TEST(what_a_green_context_leaves_is_not_the_next_contexts),
 		TEST(a_late_attach_learns_the_device_of_a_context),
 		TEST(what_stays_unknown_keeps_its_own_peak_only),
 		TEST(the_kernels_word_comes_first),

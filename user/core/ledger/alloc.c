@@ -93,7 +93,7 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 		.flags = r->flags,
 		.ts_ns = e->ts_ns,
 		.stack_id = e->call->stack_id,
-		.owner = r->owner,
+		.owner = contexts_owner(&p->contexts, r->owner),
 		.ordinal = r->ordinal,
 	};
 	book_alloc(p, DELTA_ALLOC, a, r->address, e->ts_ns);

@@ -26,11 +26,12 @@ static const struct operation *operation_of(enum gmt_op op)
 	return NULL;
 }
 
-/* A release that was not seen, or that was too long ago, cannot be taken back. */
+/* A release that was not seen, or that was too long ago, cannot be taken back. The newest release with the call's
+ * number is the one: an older release may be from a thread that has ended and had the same thread number. */
 static void undo_operation(struct event *e, const struct operation *operation)
 {
-	for (unsigned int i = 0; i < THREAD_UNDOS; i++) {
-		struct undo *u = &e->thread->undos[i];
+	for (unsigned int i = 1; i <= THREAD_UNDOS; i++) {
+		struct undo *u = &e->thread->undos[(e->thread->next_undo - i) % THREAD_UNDOS];
 
 		if (u->valid && u->seq == e->call->seq && u->op == e->op) {
 			u->valid = false;

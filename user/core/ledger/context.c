@@ -3,8 +3,8 @@
  * Contexts, and the current context of each thread: these say in which context, and on which CUDA device, an
  * allocation was asked for. What was set before the attach is unknown (0), never guessed.
  *
- * A context has a number from 1 on. A handle that is given out again keeps its number, because all memory of the old
- * context went with the context.
+ * A context has a number from 1 on. A handle that is given out again keeps its number, because all memory that the old
+ * context owned went with the context.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void resolve_unknown(struct event *e)
 	}
 }
 
-static unsigned int learn_context(struct event *e, uint64_t handle, unsigned int ordinal, bool shared)
+static unsigned int learn_context(struct event *e, uint64_t handle, unsigned int ordinal, enum context_kind kind)
 {
 	struct contexts *contexts = &e->proc->contexts;
 	unsigned int number = contexts_get(contexts, handle);
@@ -39,7 +39,7 @@ static unsigned int learn_context(struct event *e, uint64_t handle, unsigned int
 	bool is_new = contexts->list[number].ordinal != ordinal;
 
 	contexts->list[number].ordinal = ordinal;
-	contexts->list[number].shared = shared;
+	contexts->list[number].kind = kind;
 	if (is_new)
 		resolve_unknown(e);
 	return number;
@@ -85,7 +85,7 @@ static void context_create(struct event *e)
 
 	/* The context that had this handle before must have gone. */
 	ends_context(e, contexts_find(contexts, e->val[0]), NULL);
-	unsigned int number = learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false);
+	unsigned int number = learn_context(e, e->val[0], context_ordinal_of(e->val[1]), CONTEXT_OTHER);
 
 	contexts->list[number].made = number != 0;
 	contexts->list[number].attached = 0;
@@ -171,15 +171,25 @@ static void context_end_undo(struct event *e, struct undo *u)
 	ends_undo(e, u);
 }
 
-/* Applies to a green context, too, which holds its device's primary context (cuda.h, cuGreenCtxDestroy). */
-static void context_primary_retain(struct event *e)
+static void retain_primary(struct event *e, enum context_kind kind)
 {
 	unsigned int ordinal = context_ordinal_of(e->val[1]);
 	struct device *device = context_device(&e->proc->contexts, ordinal);
 
 	if (device)
 		device->refs++;
-	learn_context(e, e->val[0], ordinal, true);
+	learn_context(e, e->val[0], ordinal, kind);
+}
+
+static void context_primary_retain(struct event *e)
+{
+	retain_primary(e, CONTEXT_PRIMARY);
+}
+
+/* A green context holds its device's primary context (cuda.h, cuGreenCtxDestroy). */
+static void context_green_create(struct event *e)
+{
+	retain_primary(e, CONTEXT_GREEN);
 }
 
 static void context_primary_release(struct event *e)
@@ -208,7 +218,7 @@ static void context_from_green(struct event *e)
 	const struct contexts *contexts = &e->proc->contexts;
 	unsigned int green = contexts_find(contexts, e->val[1]);
 
-	learn_context(e, e->val[0], context_ordinal(contexts, green), true);
+	learn_context(e, e->val[0], context_ordinal(contexts, green), CONTEXT_GREEN);
 }
 
 static void context_device_uuid(struct event *e)
@@ -244,7 +254,7 @@ const struct operation context_operations[GMT_OP_COUNT] = {
 	[GMT_OP_PRIMARY_RETAIN] = OPERATION_CALL(context_primary_retain),
 	[GMT_OP_PRIMARY_RELEASE] = OPERATION_END(context_primary_release, context_end_undo),
 	[GMT_OP_PRIMARY_RESET] = OPERATION_END(context_primary_reset, context_end_undo),
-	[GMT_OP_GREEN_CREATE] = OPERATION_CALL(context_primary_retain),
+	[GMT_OP_GREEN_CREATE] = OPERATION_CALL(context_green_create),
 	[GMT_OP_GREEN_DESTROY] = OPERATION_END(context_green_destroy, context_end_undo),
 	[GMT_OP_GREEN_CTX] = OPERATION_CALL(context_from_green),
 	[GMT_OP_DEVICE_UUID] = OPERATION_CALL(context_device_uuid),

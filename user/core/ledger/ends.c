@@ -28,7 +28,7 @@ static bool is_of_end(const struct end *end, unsigned int context)
 
 	if (end->number)
 		return context == end->number;
-	return owner->shared && owner->ordinal == end->ordinal;
+	return owner->kind != CONTEXT_OTHER && owner->ordinal == end->ordinal;
 }
 
 /*

@@ -14,16 +14,38 @@ unsigned int contexts_find(const struct contexts *contexts, uint64_t handle)
 	return number ? *number : 0;
 }
 
+static unsigned int add_context(struct contexts *contexts, struct context context)
+{
+	if (contexts->count > CONTEXTS_MAX)
+		return 0;
+	contexts->list = xreallocarray(contexts->list, contexts->count + 1, sizeof(*contexts->list));
+	contexts->list[contexts->count] = context;
+	return contexts->count++;
+}
+
 unsigned int contexts_get(struct contexts *contexts, uint64_t handle)
 {
 	unsigned int number = contexts_find(contexts, handle);
 
-	if (number || !handle || contexts->count > CONTEXTS_MAX)
+	if (number || !handle)
 		return number;
-	contexts->list = xreallocarray(contexts->list, contexts->count + 1, sizeof(*contexts->list));
-	contexts->list[contexts->count] = (struct context){ .ordinal = ORDINAL_NONE };
-	*(uint16_t *)hash_put(&contexts->by_handle, handle, NULL) = contexts->count;
-	return contexts->count++;
+	number = add_context(contexts, (struct context){ .ordinal = ORDINAL_NONE });
+	if (number)
+		*(uint16_t *)hash_put(&contexts->by_handle, handle, NULL) = number;
+	return number;
+}
+
+unsigned int contexts_owner(struct contexts *contexts, unsigned int context)
+{
+	unsigned int ordinal = contexts->list[context].ordinal;
+	struct device *device;
+
+	if (contexts->list[context].kind != CONTEXT_GREEN)
+		return context;
+	device = context_device(contexts, ordinal);
+	if (device && !device->owner)
+		device->owner = add_context(contexts, (struct context){ .ordinal = ordinal, .kind = CONTEXT_PRIMARY });
+	return device && device->owner ? device->owner : context;
 }
 
 unsigned int context_ordinal_of(uint64_t dev)

@@ -33,7 +33,7 @@ struct alloc {
 	uint64_t flags : 4;  /* enum alloc_flag */
 	uint64_t ts_ns;
 	uint32_t stack_id;
-	uint16_t owner;      /* number of the context it was made in (context.c); 0 unknown or none */
+	uint16_t owner;      /* number of the context that it ends with (context.c); 0 unknown or none */
 	uint8_t ordinal;
 	uint8_t reserved;
 };
@@ -108,10 +108,16 @@ struct vmm {
 
 /* ---- contexts, streams, devices ---- */
 
+enum context_kind {
+	CONTEXT_OTHER,       /* made by cuCtxCreate, or not known */
+	CONTEXT_PRIMARY,
+	CONTEXT_GREEN,       /* shares the memory of its device's primary context */
+};
+
 struct context {
-	uint32_t live;       /* allocations made in it */
+	uint32_t live;       /* allocations that it owns */
 	uint8_t ordinal;     /* ORDINAL_NONE */
-	bool shared;         /* primary, or green: a green context shares the primary's memory */
+	uint8_t kind;        /* enum context_kind */
 	uint16_t attached;   /* uses by cuCtxAttach, besides that of its creation */
 	bool made;           /* by cuCtxCreate, and not yet destroyed */
 };
@@ -127,6 +133,7 @@ struct stream {
 struct device {
 	int16_t gpu;         /* GPU_UNKNOWN */
 	uint8_t row;         /* of the process's account; 0: not known yet */
+	uint16_t owner;      /* number that owns the memory of green contexts; 0: none yet */
 	uint32_t refs;       /* of the primary context, since attach */
 };
 
@@ -144,6 +151,10 @@ struct contexts {
  * are taken. */
 unsigned int contexts_find(const struct contexts *contexts, uint64_t handle);
 unsigned int contexts_get(struct contexts *contexts, uint64_t handle);
+
+/* The context that owns memory made in a context. Memory of a green context outlives that context, whose handle may be
+ * given out again. So a primary context without a handle owns such memory. */
+unsigned int contexts_owner(struct contexts *contexts, unsigned int context);
 
 /* The CUDA ordinal of a context, ORDINAL_NONE; the GPU of an ordinal, GPU_UNKNOWN; the ordinal of a GPU,
  * ORDINAL_NONE. */
