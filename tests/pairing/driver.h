@@ -263,7 +263,6 @@ static void driver_ends(struct call *call)
 
 static const struct hooks driver_hooks = {
 	.is_known = driver_knows, .begins = driver_begins, .works = driver_works, .ends = driver_ends,
-	.is_new = driver_is_new,
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The BPF programs of calls, processes and ranges as ordinary C, with the helpers and the kernel's structures that they
+ * The BPF programs of calls, ioctls, processes and ranges as ordinary C, with the helpers and the kernel's structures that they
  * use. The file that includes this header defines the functions that begin with host_. With HOST_STACKS it has the
  * memory of stacks (stack_memo.bpf.h) instead of the programs.
  */
@@ -21,21 +21,25 @@
 
 /* ---- the kernel's structures, as far as the programs read them ---- */
 
-struct inode { int number; };
+struct inode { int number; __u32 i_rdev; };
 struct file { struct inode *f_inode; };
+struct fdtable { unsigned int max_fds; struct file **fd; };
+struct files_struct { struct fdtable *fdt; };
 struct vm_area_struct { unsigned long vm_start, vm_end, vm_flags; struct file *vm_file; };
 struct xol_area { unsigned long vaddr; };
 struct mm_struct { struct { struct xol_area *xol_area; } uprobes_state; unsigned long task_size; };
 struct return_instance { unsigned long stack, orig_ret_vaddr; struct return_instance *next; };
 struct uprobe_task { struct return_instance *return_instances; };
 struct signal_struct { struct { int counter; } live; unsigned int flags; int group_exit_code; };
-struct pt_regs { __u64 ip, sp, fp, ax, args[6], r9, cookie; };
+struct pt_regs { __u64 ip, sp, fp, ax, args[6], r9, cookie, di, si, dx, orig_ax; };
+struct trace_event_raw_sys_exit { long ret; };
 
 struct task_struct {
 	int pid, tgid, exit_code;
 	__u64 start_boottime;
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
+	struct files_struct *files;
 	struct uprobe_task *utask;
 	struct signal_struct *signal;
 	struct pt_regs regs;
@@ -103,7 +107,9 @@ struct host_map { int unused; };
 #define PT_REGS_FP(ctx) ((ctx)->fp)
 #define PT_REGS_RET(ctx) ((ctx)->sp)
 #define PT_REGS_RC(ctx) ((ctx)->ax)
+#define PT_REGS_IP_CORE(ctx) ((ctx)->ip)
 #define PT_REGS_SP_CORE(ctx) ((ctx)->sp)
+#define PT_REGS_FP_CORE(ctx) ((ctx)->fp)
 #define PT_REGS_PARM1(ctx) ((ctx)->args[0])
 #define PT_REGS_PARM2(ctx) ((ctx)->args[1])
 #define PT_REGS_PARM3(ctx) ((ctx)->args[2])
@@ -124,6 +130,11 @@ static volatile __u32 targets_near[TARGETS_NEAR];
 static struct task_struct *bpf_get_current_task_btf(void)
 {
 	return host.current;
+}
+
+static __u64 bpf_get_current_task(void)
+{
+	return (__u64)(uintptr_t)host.current;
 }
 
 static __u64 bpf_get_current_pid_tgid(void)
@@ -166,11 +177,13 @@ static long bpf_probe_read_user(void *to, __u32 size, const void *from)
 	return host_read_user(to, size, (__u64)(uintptr_t)from);
 }
 
+typedef __u64 __attribute__((may_alias)) host_word;
+
 /* Word by word, so that a test can look in between. */
 static long bpf_probe_read_kernel(void *to, __u32 size, const void *from)
 {
 	for (__u32 i = 0; i < size / 8; i++)
-		((volatile __u64 *)to)[i] = ((const __u64 *)from)[i];
+		((volatile host_word *)to)[i] = ((const host_word *)from)[i];
 	memcpy((char *)to + size / 8 * 8, (const char *)from + size / 8 * 8, size % 8);
 	return 0;
 }
@@ -306,6 +319,14 @@ static inline __u32 stack_take(struct stack_thread *thread, struct stack_start *
 #include "../../bpf/emit.bpf.h"
 #include "../../bpf/thread.bpf.h"
 #include "../../bpf/call.bpf.h"
+/* The ledger has functions of these names, too. */
+#define rm_alloc read_rm_alloc
+#define rm_free read_rm_free
+#define rm_dup read_rm_dup
+#include "../../bpf/ioctl.bpf.h"
+#undef rm_alloc
+#undef rm_free
+#undef rm_dup
 #include "../../bpf/usdt.bpf.h"
 #include "../../bpf/framework.bpf.h"
 #include "../../bpf/pytorch.bpf.h"

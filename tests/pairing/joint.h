@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The records that the BPF programs make of a program's calls (orders.h) go into a ledger, which is compared with a plain
- * model of the driver (driver.h): which memory lives, in which process and context.
+ * model of the driver (driver.h): which memory lives, in which process and context. The records of ioctls go there, too:
+ * what the kernel has given to a process is compared with a model of the kernel's driver (rm_driver.h).
  *
  * With nothing lost, and no call left without a return, the ledger has what the model has, whenever none of a process's
  * threads is inside of a call. Else what is missing in the ledger at the end, and what is there too much, is no more than
@@ -11,13 +12,14 @@
 #define GMT_TESTS_PAIRING_JOINT_H
 
 #include "driver.h"
-#include "orders.h"
+#include "rm_driver.h"
 
 /* The machine has names that the ledger has, too. */
 #undef gmt
 #undef runtime
 #define thread ledger_thread
 
+#include "core/ledger/balance.h"
 #include "core/ledger/ledger_state.h"
 #include "core/pipeline/pipeline.h"
 #include "core/terms/names.h"
@@ -30,7 +32,8 @@
 static struct joint {
 	struct pipeline *pipeline;
 	__u64 ts_ns, told[GMT_LOSS_COUNT];
-	unsigned int looks, compared, differences;
+	unsigned int looks, compared, differences, rm_differences;
+	unsigned int ends;   /* of processes that had the kernel's memory */
 } joint;
 
 /* ---- records ---- */
@@ -56,10 +59,15 @@ static void joint_tell(int tgid, __u16 api, unsigned int count, const __u64 *val
 	joint_apply(&rec, rec.call.hdr.size);
 }
 
-/* The process has asked for its devices, and mostly retained their contexts, before the order's calls begin. */
+/* The process has asked for its devices, and mostly retained their contexts, before the order's calls begin. The kernel
+ * has named all GPUs for it: so memory of an unknown context is on none of these. */
 static void joint_devices(int tgid)
 {
 	for (__u64 i = 0; i < DRIVER_DEVICES; i++) {
+		struct gmt_uvm_gpu gpu = { .hdr = { .size = sizeof(gpu), .kind = GMT_KIND_UVM_GPU, .tgid = (__u32)tgid } };
+
+		memcpy(gpu.uuid, (__u64[]){ 1 + i, 1 + i }, sizeof(gpu.uuid));
+		joint_apply(&gpu, sizeof(gpu));
 		joint_tell(tgid, GMT_API_cuDeviceGetUuid_v2, 3, (__u64[]){ 1 + i, 1 + i, i });
 		if (!driver.has_greens)
 			joint_tell(tgid, GMT_API_cuDevicePrimaryCtxRetain, 2, (__u64[]){ 1 + i, i });
@@ -89,6 +97,54 @@ static void joint_losses(void)
 	joint_apply(&rec, sizeof(rec));
 }
 
+/* The kernel's bytes of a process on a GPU, or on the unknown one. A process that has ended has what it had then. */
+static __u64 physical_bytes(const struct process *of, int gpu)
+{
+	for (unsigned int i = 0; i < of->account.count; i++) {
+		const struct row *row = &of->account.rows[i];
+		struct rm_physical physical;
+
+		if (row->gpu != gpu)
+			continue;
+		balance_physical(of, row, &physical);
+		if ((__u64)row->physical.live != physical.total)
+			WRONG("the view has %llu bytes of the kernel, not %llu", (__u64)row->physical.live, (__u64)physical.total);
+		return physical.total;
+	}
+	return 0;
+}
+
+/* Memory is on its own GPU, or on the unknown one until the GPU is told. */
+static void compare_physical(int tgid, const struct process *of)
+{
+	__u64 bytes = physical_bytes(of, GPU_UNKNOWN), true_bytes = 0;
+	bool is_wrong = false;
+
+	for (int gpu = 0; gpu < RM_GPUS; gpu++) {
+		__u64 here = physical_bytes(of, gpu);
+
+		is_wrong |= here < rm_bytes(tgid, gpu, true) || here > rm_bytes(tgid, gpu, false);
+		bytes += here;
+		true_bytes += rm_bytes(tgid, gpu, false);
+	}
+	is_wrong |= bytes != true_bytes;
+	joint.rm_differences += is_wrong;
+	if (is_wrong)
+		TELL("process %d has %llu bytes of the kernel, the ledger %llu\n", tgid, true_bytes, bytes);
+	if (machine.is_exact && is_wrong)
+		WRONG("process %d has %llu bytes of the kernel, or on other GPUs; the ledger has %llu", tgid, true_bytes, bytes);
+}
+
+static void joint_ended(int tgid)
+{
+	const struct process *of = process_newest(&joint.pipeline->ledger->processes, (__u32)tgid);
+
+	if (!of || !of->exited)
+		return;
+	joint.ends += rm_has_memory(tgid);
+	compare_physical(tgid, of);
+}
+
 /* The specs of orders.h read one value more of some calls, or another one: their number. */
 static void joint_sent(const void *record, __u32 size)
 {
@@ -113,6 +169,8 @@ static void joint_sent(const void *record, __u32 size)
 	joint_apply(&rec, size);
 	if (rec.hdr.kind == GMT_KIND_PROC_FORK || rec.hdr.kind == GMT_KIND_PROC_EXEC)
 		joint_devices((int)rec.hdr.tgid);
+	if (rec.hdr.kind == GMT_KIND_PROC_EXIT)
+		joint_ended((int)rec.hdr.tgid);
 }
 
 /* ---- the comparison ---- */
@@ -164,7 +222,9 @@ static void compare_memory(int tgid, const struct process *of, const struct driv
 		     m->live ? "lives" : "is gone", a ? (long long)a->size : -1);
 	if (machine.is_exact && m->live != is_there)
 		WRONG("process %d: memory of %llu bytes %s", tgid, m->size, m->live ? "is missing" : "was freed");
-	if (!m->live || !is_there)
+	/* If the record of the process's beginning was lost, its devices are not known, and the first GPU that an ioctl has
+	 * named is taken for all. */
+	if (!m->live || !is_there || context_gpu(&of->contexts, DRIVER_DEVICES - 1) == GPU_UNKNOWN)
 		return;
 	gpu = of->account.rows[a->row].gpu;
 	device = m->context ? (int)driver.processes[tgid].contexts[m->context].device : GPU_UNKNOWN;
@@ -180,6 +240,7 @@ static void joint_compare(int tgid)
 
 	if (!of || of->exited || !host_target((__u32)tgid))
 		return;
+	compare_physical(tgid, of);
 	for (int i = 0; i < DRIVER_MEMORIES; i++) {
 		const struct alloc *a = hash_get(&of->allocs.by_address, DRIVER_AT(i));
 		bool counts = p->list[i].live || is_of_unknown_context(&p->list[i], a);
@@ -250,7 +311,15 @@ static void joint_end(void)
 	 * than one allocation. */
 	if (driver.ends_contexts ? joint.differences && !joint_counted() : joint.differences > 2 * joint_counted())
 		WRONG("%u differences, and %llu were counted", joint.differences, joint_counted());
+	if (joint.rm_differences && !joint_counted())
+		WRONG("%u differences from the kernel's driver, and nothing was counted", joint.rm_differences);
 	check_counts();
+}
+
+static void joint_is_new(int tgid)
+{
+	driver_is_new(tgid);
+	rm_is_new(tgid);
 }
 
 static void joint_begin(struct choices *c, bool is_exact)
@@ -260,17 +329,20 @@ static void joint_begin(struct choices *c, bool is_exact)
 
 	begin_order(c);
 	memset(&joint, 0, sizeof(joint));
-	memset(&driver, 0, sizeof(driver));
 	driver.choices = c;
 	driver.ends_contexts = choose(c, 3);
 	driver.has_greens = driver.ends_contexts && choose(c, 2);
 	joint.pipeline = pipeline_new(&(struct pipeline_options){ 0 });
 	hooks = driver_hooks;
 	hooks.sent = joint_sent;
+	hooks.is_new = joint_is_new;
+	hooks.system_call = rm_event;
+	gmt.config.nvidia_major = RM_MAJOR;
+	gmt.config.uvm_major = UVM_MAJOR;
 	machine.is_exact = is_exact;
 	joint_gpus();
 	joint_apply(&attach, sizeof(attach));
-	driver_is_new(50);
+	joint_is_new(50);
 	joint_devices(50);
 }
 

@@ -17,6 +17,8 @@
 #define STACKS 0x7f0000000000ULL
 #define STACK_STRIDE 0x100000ULL
 #define RESULTS 0x5000000000ULL  /* results[i] is where call i leaves its result */
+#define PARAMS 0x5100000000ULL   /* the parameters of an ioctl */
+#define PARAMS_BYTES 512
 #define TRAMPOLINE 0x7ffffffff000ULL
 #define RETURNS_MAX 64           /* MAX_URETPROBE_DEPTH */
 #define ACTIVATIONS 24
@@ -86,6 +88,7 @@ static struct machine {
 	struct thread threads[THREADS];
 	struct call calls[CALLS];
 	int call_count;
+	unsigned char params[PARAMS_BYTES];
 	struct mm_struct mm;
 	struct xol_area area;
 	struct signal_struct signals[HOST_TIDS];  /* by tgid */
@@ -119,6 +122,10 @@ static int host_read_user(void *to, __u32 size, __u64 address)
 {
 	__u64 call = (address - RESULTS) / 8, word;
 
+	if (address >= PARAMS && address - PARAMS + size <= PARAMS_BYTES) {
+		memcpy(to, machine.params + (address - PARAMS), size);
+		return 0;
+	}
 	if (address >= RESULTS && call < CALLS)
 		word = machine.calls[call].result;
 	else if (address - stack_base(current_thread()) < STACK_WORDS * 8)

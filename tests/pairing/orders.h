@@ -378,6 +378,8 @@ static void thread_event(struct thread *t, struct choices *c)
 		t->depth--;
 	else if (what == 14 && !is_call)
 		jump_out(t, c);
+	else if (hooks.system_call)
+		hooks.system_call(t, c);
 }
 
 static void process_event(struct thread *t, struct choices *c)

@@ -20,6 +20,7 @@ static uint64_t machine_seed; /* of the order that runs */
 #define TELL(...) (getenv("PAIRING_SEED") ? fprintf(stderr, __VA_ARGS__) : 0)
 
 /* What a test with a model of its own hears (joint.h); each may be NULL. */
+struct choices;
 static struct hooks {
 	bool (*is_known)(__u16 api);
 	void (*begins)(struct call *call);
@@ -27,6 +28,7 @@ static struct hooks {
 	void (*ends)(struct call *call);                    /* it has returned, or was left */
 	void (*is_new)(int tgid);                           /* a process, or another program in the process */
 	void (*sent)(const void *record, __u32 size);
+	void (*system_call)(struct thread *t, struct choices *c);
 } hooks;
 
 /* ---- choices ---- */

@@ -15,7 +15,7 @@
 static void run_orders(bool is_exact)
 {
 	const char *first = getenv("PAIRING_SEED"), *count = getenv("PAIRING_ORDERS");
-	uint64_t seed = first ? strtoull(first, NULL, 0) : 1, compared = 0, looks = 0;
+	uint64_t seed = first ? strtoull(first, NULL, 0) : 1, compared = 0, looks = 0, ends = 0;
 	uint64_t last = seed + (count ? strtoull(count, NULL, 0) : first ? 1 : ORDERS);
 
 	for (; seed < last; seed++) {
@@ -25,7 +25,9 @@ static void run_orders(bool is_exact)
 		joint_run(&choices, STEPS_MOST, is_exact);
 		compared += joint.compared;
 		looks += joint.looks;
+		ends += joint.ends;
 	}
+	assert_true(first || ends > ORDERS / 8);
 	assert_true(first || compared > ORDERS * DRIVER_MEMORIES / 2);
 	assert_true(first || !is_exact || looks > 10 * ORDERS);
 }
