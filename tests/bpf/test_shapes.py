@@ -287,6 +287,27 @@ def neighbour():
 
 
 @case
+def untraced():
+    """a neighbour that takes the rest, and is not traced"""
+    target = Target("oom_cases", "caught", hold="loaded,on")
+    target.wait("loaded")
+    holder = Target("oom_cases", "caught", hold="on")
+    holder.wait("on")
+    run = Run(target)
+    who = f"pid {holder.pid} oom_cases"
+    run.shows(f"not traced: {who} ")
+    target.go()
+    target.wait("on")
+    reason = f"failed: processes that are not traced ({who} holds "      # a long id breaks the line
+    run.terminal.wait(lambda: reason in " ".join(run.text().split()), "the reason")
+    run.has_dump()
+    run.explains("WHY    other processes: ")
+    report, verdict = run.finish()
+    has(" ".join(report.split()), "OOM ", reason, f"used by processes that are not traced: {who} ")
+    has(" ".join(verdict.split()), "WHY other processes: ", f"({who} ", f"DO 1 end {who}, or", f"{who}, not traced")
+
+
+@case
 def attached_late():
     """the demo behind a shell that is attached to: the GPU that was asked is not known"""
     target = Target("/bin/sh", "-c", 'read line; exec "$0" 6 2>/dev/null', os.path.join(lib.BUILD, "demos/train"))
@@ -323,5 +344,5 @@ if __name__ == "__main__":
     except (pypilib.Unavailable, lib.Skip) as why:
         print(f"1..0 # SKIP {why}")
     else:
-        CASES = [losses, seldom, summed, growing, twice, batch, pieces, neighbour, attached_late, clean]
+        CASES = [losses, seldom, summed, growing, twice, batch, pieces, neighbour, untraced, attached_late, clean]
         lib.main(*[test for test in CASES if not sys.argv[1:] or test.__doc__ in sys.argv[1:]])

@@ -4,6 +4,7 @@
  *
  *   python train.py  pid 4242  on node17  attached 2m 23s  10:17:23 UTC                q quit  ? help
  *   GPU 0   ████▓▓▓·········  46 % of 79.6 GiB  traced 1.8 GiB  others 34.9 GiB  ▁▂▃▄▅
+ *           not traced: pid 77 ollama 32 GiB, pid 93 Xorg 2.9 GiB
  *   PyTorch reserved 64 MiB, tensors 57.6 MiB (at most 60.4 MiB)  before the attach 576 MiB  iteration 71
  *         kept over iterations 49.2 MiB  optimizer 3.0 MiB
  */
@@ -15,6 +16,7 @@
 #include "base/xalloc.h"
 #include "screen/screen.h"
 #include "screen/state.h"
+#include "sink/text/neighbour_text.h"
 #include "sink/text/text.h"
 
 #define LABEL 8              /* columns of the word in front, as in the findings */
@@ -32,6 +34,7 @@
 #define WIDE_ENOUGH 100      /* for the host */
 #define PERCENT 100
 #define PERCENT_MOST 999
+#define NEIGHBOURS_NAMED 5   /* at most */
 #define FRAMEWORK_PART 6     /* a sixth of the lines for a framework, at most */
 
 /* ---- what is traced ---- */
@@ -247,11 +250,42 @@ static bool is_gpu_shown(const struct picture *p, int gpu, bool is_used)
 	return (use.processes > 0) == is_used;
 }
 
+/* As many names as the line has room for. */
+static void draw_neighbours(struct picture *p, int gpu)
+{
+	const struct view_gpu *g = &p->view->gpus[gpu];
+	struct out line;
+	char *text;
+
+	for (size_t named = NEIGHBOURS_NAMED; named; named--) {
+		out_init_mem(&line);
+		out_printf(&line, "%*snot traced: ", LABEL, "");
+		neighbour_text_list(&line, g, named);
+		text = out_take(&line);
+		if (named == 1 || strlen(text) <= p->width) {
+			line_text(p, STYLE_PLAIN, text);
+			named = 1;
+		}
+		free(text);
+	}
+}
+
+/* Where few GPUs are used, who else is on them has room. */
+static bool has_neighbour_lines(const struct picture *p, unsigned int most)
+{
+	unsigned int used = 0;
+
+	for (int gpu = 0; gpu < (int)p->view->gpu_count; gpu++)
+		used += is_gpu_shown(p, gpu, true);
+	return used <= most;
+}
+
 /* Those that traced processes use come first. */
 void gpus_draw(struct picture *p)
 {
 	unsigned int most = p->bottom / GPUS_PART < GPUS_LEAST ? GPUS_LEAST : p->bottom / GPUS_PART, shown = 0;
 	unsigned int all = 0;
+	bool has_neighbours = has_neighbour_lines(p, most);
 
 	for (int turn = 0; turn < 2; turn++) {
 		for (int gpu = 0; gpu < (int)p->view->gpu_count; gpu++) {
@@ -262,6 +296,8 @@ void gpus_draw(struct picture *p)
 				continue;
 			draw_gpu(p, gpu);
 			shown++;
+			if (has_neighbours && turn == 0 && p->view->gpus[gpu].neighbour_count)
+				draw_neighbours(p, gpu);
 		}
 	}
 	if (all > shown) {

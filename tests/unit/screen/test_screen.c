@@ -555,6 +555,48 @@ static void cudas_number_is_shown(void **state)
 }
 
 /* Any keys at any size: nothing is written outside the picture, and the screen stays usable. */
+static void set_neighbour(unsigned int gpu, uint32_t pid, uint64_t bytes, const char *comm)
+{
+	struct view_gpu *g = &now.gpus[gpu];
+	struct view_neighbour *n = &g->neighbours[g->neighbour_count++];
+
+	*n = (struct view_neighbour){ .tgid = pid, .bytes = bytes };
+	memcpy(n->comm, comm, strlen(comm));
+	g->processes_bytes += bytes;
+	g->used_bytes += bytes;
+}
+
+/* In one line, with as many names as fit; where many GPUs are used, the lines would take the table's room. */
+static void who_is_not_traced(void **state)
+{
+	char *picture;
+
+	(void)state;
+	set_neighbour(0, 4300, 20 * GIB, "python\033[2J");
+	set_neighbour(0, 4301, 8 * GIB, "");
+	set_neighbour(0, 4302, GIB, "ollama");
+	now.gpus[0].more_neighbours = 2;
+	now.gpus[0].more_bytes = GIB;
+	picture = drawn(80, 24);
+	assert_non_null(strstr(picture, "\n        not traced: pid 4300 python?[2J 20 GiB, 4 more 10 GiB\n"));
+	free(picture);
+	picture = drawn(200, 50);
+	assert_non_null(strstr(picture, "\n        not traced: pid 4300 python?[2J 20 GiB, pid 4301 (name unknown) 8 GiB,"
+					" pid 4302 ollama 1 GiB, 2 more 1 GiB\n"));
+	free(picture);
+	now.view.gpu_count = 4;
+	for (unsigned int i = 2; i < 4; i++) {
+		now.gpus[i] = now.gpus[1];
+		memset(now.gpus[i].uuid, (int)i + 1, sizeof(now.gpus[i].uuid));
+		now.rows[i] = now.rows[1];
+		now.rows[i].gpu = (int)i;
+	}
+	now.procs[0].row_count = 4;
+	picture = drawn(80, 24);
+	assert_null(strstr(picture, "        not traced: pid"));
+	free(picture);
+}
+
 static void any_keys_at_any_size(void **state)
 {
 	static const char typed[] = "jk\t1234567s/\rgpf mdo?x\033 \177";
@@ -625,6 +667,7 @@ int main(void)
 		cmocka_unit_test_setup(lines_are_opened, begin),
 		cmocka_unit_test_setup(ended_processes, begin),
 		cmocka_unit_test_setup(cudas_number_is_shown, begin),
+		cmocka_unit_test_setup(who_is_not_traced, begin),
 		cmocka_unit_test_setup(any_keys_at_any_size, begin),
 		cmocka_unit_test_setup(names_cannot_command, begin),
 	};
