@@ -132,7 +132,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,history,history history_dump) \
              $(call in,view,by_stack by_stack_model findings shed table view) \
              $(call in,source,recfile recordings) \
-             $(call in,symbol,ehframe pycode pystack rewalk switchers table_cache unwind unwind_table) \
+             $(call in,symbol,ehframe pycode pyfile pystack rewalk switchers table_cache unwind unwind_table) \
              $(call in,sink,answer folded oom_rules page pickle plain processes registry sink_json sink_oom sink_report verdict)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym image lines modules owners symbolizer symtab)
 UNIT_SCREEN := $(call in,screen,screen)
