@@ -23,6 +23,7 @@ LIBRARY = os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so")
 ENDS_WITHIN = 30            # seconds: it takes less than one on an idle machine
 TRACER_MIB = 200
 END = 0x8007
+NO_READERS = "programs and libraries cannot be read any more"
 
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -312,6 +313,28 @@ def readers_are_replaced():
     check(not nameless, *nameless)
 
 
+def no_readers_any_more():
+    """kill -9 of the process that starts readers: said once, no file is blamed, and the totals stay right"""
+    _, wanted, _, _ = traced(LIBRARY)
+    tracer, target, _ = start(LIBRARY)
+    tracer.idle()
+    keeper, workers = readers_of(tracer)
+    os.kill(keeper, signal.SIGKILL)
+    tracer.wait_line(lambda: any(NO_READERS in line for line in tracer.err), NO_READERS)
+    for pid in workers:
+        check(until(lambda pid=pid: not is_alive(pid)), "a reader does not end")
+    pid = int([line for line in target.err if line.startswith("pid=")][-1][4:])
+    go_on(target)
+    tracer.idle()
+    report, _ = end_in_time(tracer)
+    finish(target)
+    equal(allocated(report, pid), wanted, "allocations")
+    said = [line for line in tracer.err if NO_READERS in line]
+    check(len(said) == 1 and f"(pid {keeper})" in said[0], *said)
+    check(not [line for line in tracer.err if "crashed" in line], *tracer.err)
+    equal([limit["what"] for limit in report["limits"]], [NO_READERS], "limits")
+
+
 def nobody_is_left():
     """kill -9 of the tracer: no reader stays"""
     tracer, target, _ = start(LIBRARY)
@@ -325,4 +348,5 @@ def nobody_is_left():
     finish(target)
 
 
-lib.main(hostile_libraries, refused_files_are_told, damage_is_no_error_of_storage, readers_have_nothing, readers_are_replaced, nobody_is_left)
+lib.main(hostile_libraries, refused_files_are_told, damage_is_no_error_of_storage, readers_have_nothing, readers_are_replaced,
+         no_readers_any_more, nobody_is_left)
