@@ -129,5 +129,28 @@ def two_libraries():
         lib.compare(report, target.pid, target.books())
 
 
+def neighbours():
+    """processes of the GPU that are not traced have a pid, a name and NVML's bytes while they are there; a change is told once"""
+    traced, other = Target("longrun", hold="ready"), Target("longrun", hold="ready")
+    traced.wait("ready")
+    other.wait("ready")
+    path = lib.folder() + "/run.gmt"
+    tool = Tool("-p", str(traced.pid), "-o", path).ready()
+
+    def listed(pid):
+        found = [g["neighbours"] for g in tool.views()[-1]["gpus"] if g["uuid"] == GPU_B][0]
+        return [n for n in found if n["pid"] == pid]
+    tool.wait_line(lambda: listed(other.pid), "the neighbour")
+    held = row_of(process_of(tool.views()[-1], traced.pid), GPU_B)["nvml"]["used_bytes"]    # both have the same
+    tool.more_views()
+    equal(listed(other.pid), [{"pid": other.pid, "comm": "longrun", "used_bytes": held}], "the neighbour")
+    equal(listed(traced.pid), [], "the traced process, as a neighbour")
+    other.popen.kill()
+    tool.wait_line(lambda: not listed(other.pid), "the end of the neighbour")
+    tool.stop()
+    told = lib.run([lib.TOOL, "records", "--json", "--kind", "gpu_neighbour", "--pid", str(other.pid), path]).stdout.splitlines()
+    equal([lib.json.loads(line)["fields"]["used_bytes"] for line in told], [held, 0], "what was told of the neighbour")
+
+
 if __name__ == "__main__":
-    lib.main(adds_up, held_adds_up, freed_from_before, late_library, late_library_known, too_late, two_libraries)
+    lib.main(adds_up, held_adds_up, freed_from_before, late_library, late_library_known, too_late, two_libraries, neighbours)
