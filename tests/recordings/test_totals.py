@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 
-from test_findings import BIN, DATA
+from test_findings import DATA, TESTS
+
+BIN = os.path.join(os.path.dirname(TESTS), os.environ.get("BUILD", "build"), "gpumemtrace")
 
 # Owners without which all memory of a GPU has a name.
 NAMELESS = {"unknown", "(not named)", "(without a stack)"}
