@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Measures the whole tracer's share of a core while its screen is looked at: 8 programs hold memory in 10,000 stacks each,
-and the live view comes once a second. Run by `make bench`, as root.
+"""Measures the whole tracer's share of a core while its screen is looked at: 8 programs hold memory in 10,000 stacks
+together, and the live view comes once a second. Run by `make bench`, as root.
 
 The programs rest, then each makes 1,000 pairs of an allocation and its free each second. Beside them stands the same
 session without a view (--no-live): the difference is what looking costs.
@@ -104,7 +104,7 @@ def main():
     parser.add_argument("--binary", default=os.path.join(BUILD, "gpumemtrace"))
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--programs", type=int, default=8)
-    parser.add_argument("--stacks", type=int, default=10000)
+    parser.add_argument("--stacks", type=int, default=1250, help="of each program")
     parser.add_argument("--rounds", help="of bench.py")
     options = parser.parse_args()
     library = os.path.join(STANDIN, "usr/lib/libcuda.so.1")
