@@ -144,7 +144,7 @@ def goes_on(terminal, end, turns):
     """The command's turns and "done" come to the terminal behind the end of gpumemtrace."""
     terminal.wait(lambda: "done" in terminal.text(), "the command's end")
     after = behind_screen(terminal)
-    check(after.index(end) < after.index("done\n"), after)
+    check(-1 < after.find(end) < after.find("done\n"), after)
     check("left out" not in after, after)
     equal(re.findall(r"turn (\d+)\n", after), [str(n) for n in range(turns)], "turns")
     terminal.keys("\n")

@@ -50,7 +50,8 @@ static uint64_t tell(struct scene *c, int gpu, size_t count, const struct neighb
 	view_build(c->r.pipeline, NULL, &c->view);
 	before = c->view.records;
 	view_free(&c->view);
-	memcpy(list, usages, count * sizeof(*usages));
+	for (size_t i = 0; i < count; i++)
+		list[i] = usages[i];
 	neighbours_tell(&c->told, &c->stream, &c->gpus[gpu], list, count);
 	view_build(c->r.pipeline, NULL, &c->view);
 	assert_int_equal(c->view.records_malformed, 0);
