@@ -109,6 +109,10 @@ static void a_gpu_has_cudas_number_also_after_the_end(void **state)
 	records_attach(r, false);
 	records_nvml(r, 1, GMT_NVML_SAMPLE, GiB);
 	assert_int_equal(row_of(r, 1).ordinal, VIEW_ORDINAL_UNKNOWN);
+	records_block(r, 0x7f0000000000, MiB, 2 * MiB, 4 * MiB); /* PyTorch says "device 0" */
+	assert_int_equal(row_of(r, 1).ordinal, 0);
+	records_nvml(r, 0, GMT_NVML_SAMPLE, GiB);
+	assert_int_equal(row_of(r, 1).ordinal, VIEW_ORDINAL_UNKNOWN);
 }
 
 static void a_residual_is_shown(void **state)

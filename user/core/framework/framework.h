@@ -23,6 +23,9 @@ void framework_restart(struct framework *f, uint64_t ts_ns);
 
 /* The blocks by stack of the first device that has this row of the account; NULL: no device has. */
 const struct stacks *framework_stacks(const struct framework *f, unsigned int row);
+/* CUDA's number of a row's GPU in the process: by the process's calls, or else by the framework's reports, if the
+ * process uses no other GPU. ORDINAL_NONE: nothing has told the number. */
+unsigned int framework_ordinal(const struct framework *f, const struct process *p, unsigned int row);
 /* The stacks (by stack id) that allocated segments, also those that have ended; NULL: there are none. */
 const struct hash *framework_segment_stacks(const struct framework *f);
 /* Who waited for the stacks of autograd's threads (waiting.h); NULL: nobody has. */

@@ -2,6 +2,8 @@
 /* The part of a view about PyTorch's memory. See framework.h. */
 #include "core/framework/framework.h"
 
+#include "core/ledger/process.h"
+
 /* A walk along the segments of one device. */
 struct walk {
 	uint64_t free_from;      /* all is free from here to the current place */
@@ -74,20 +76,37 @@ static bool is_in_row(const struct framework_device *d, unsigned int row)
 	return d->row == row && (d->allocs | d->frees);
 }
 
-const struct stacks *framework_stacks(const struct framework *f, unsigned int row)
+/* NULL: no device has the row. */
+static const struct framework_device *device_of_row(const struct framework *f, unsigned int row)
 {
 	for (unsigned int i = 0; f && i < f->count; i++)
 		if (is_in_row(&f->devices[i], row))
-			return &f->devices[i].stacks;
+			return &f->devices[i];
 	return NULL;
+}
+
+const struct stacks *framework_stacks(const struct framework *f, unsigned int row)
+{
+	const struct framework_device *d = device_of_row(f, row);
+
+	return d ? &d->stacks : NULL;
 }
 
 struct iteration_span framework_iterations(const struct framework *f, unsigned int row)
 {
-	for (unsigned int i = 0; f && i < f->count; i++)
-		if (is_in_row(&f->devices[i], row))
-			return iteration_marks_span(&f->devices[i].iterations);
-	return (struct iteration_span){ 0 };
+	const struct framework_device *d = device_of_row(f, row);
+
+	return d ? iteration_marks_span(&d->iterations) : (struct iteration_span){ 0 };
+}
+
+unsigned int framework_ordinal(const struct framework *f, const struct process *p, unsigned int row)
+{
+	unsigned int ordinal = process_ordinal(p, p->account.rows[row].gpu);
+	const struct framework_device *d = device_of_row(f, row);
+
+	if (ordinal != ORDINAL_NONE || !d || !row || p->named_several)
+		return ordinal;
+	return (unsigned int)(d - f->devices);
 }
 
 const struct hash *framework_waiting(const struct framework *f)

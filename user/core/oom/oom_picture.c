@@ -127,7 +127,7 @@ static bool fill_oom_row(const struct subject *s, unsigned int index, const stru
 
 	balance_physical(p, row, &physical);
 	balance_sum(p, row, &sum);
-	out->device = (uint8_t)(process_ordinal(p, row->gpu) + 1); /* ORDINAL_NONE: 0 */
+	out->device = (uint8_t)(framework_ordinal(s->f, p, index) + 1); /* ORDINAL_NONE: 0 */
 	if (row->gpu != GPU_UNKNOWN)
 		memcpy(out->uuid, s->ledger->gpus.list[row->gpu].uuid, GMT_UUID_BYTES);
 	out->flags |= (process_has_kernel(p) ? GMT_OOM_ROW_PHYSICAL : 0) | (row->nvml.has ? GMT_OOM_ROW_NVML : 0);

@@ -45,9 +45,9 @@ static void fill_nvml(const struct row *row, struct view_row *out)
 	out->at_nvml = nvml->sum;
 }
 
-static uint32_t find_ordinal(const struct process *p, int gpu)
+static uint32_t find_ordinal(const struct framework *f, const struct process *p, unsigned int row)
 {
-	unsigned int ordinal = process_ordinal(p, gpu);
+	unsigned int ordinal = framework_ordinal(f, p, row);
 
 	return ordinal == ORDINAL_NONE ? VIEW_ORDINAL_UNKNOWN : ordinal;
 }
@@ -60,7 +60,6 @@ static void fill_view_row(const struct process *p, const struct row *row, const 
 	balance_sum(p, row, &sum);
 	*out = (struct view_row){
 		.gpu = row->gpu,
-		.ordinal = find_ordinal(p, row->gpu),
 		.attributed = row->attributed,
 		.has_physical = process_has_kernel(p),
 		.physical = row->physical,
@@ -180,6 +179,7 @@ static void fill_rows(struct maker *m, struct view_proc *out)
 		out->rows = xgrow(out->rows, out->row_count, sizeof(*out->rows));
 		to = &out->rows[out->row_count++];
 		fill_view_row(m->p, row, &physical, to);
+		to->ordinal = find_ordinal(m->f, m->p, i);
 		to->torch = torch;
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
 		fill_row_stacks(m, i, to);
