@@ -128,8 +128,8 @@ def late():
     target = leaking("outputs")
     target.line()
     terminal = screen("-p", str(target.pid), size=(100, 24))
-    terminal.wait(lambda: any(re.match(r"PyTorch (cuda:0 = GPU 1  )?reserved .* tensors [1-9].* before the attach [1-9]", text)
-                              for text in terminal.text()), "PyTorch's line")
+    line = r"PyTorch (cuda:0 = GPU 1 )?reserved .* tensors [1-9].* before the attach [1-9]"
+    terminal.wait(lambda: re.search(line, " ".join(" ".join(terminal.text()).split())), "PyTorch's line")
     terminal.keys("1")
     terminal.wait_text("TENSORS")
     row = next(text for text in terminal.text() if text.strip().startswith(str(target.pid)))
