@@ -266,13 +266,19 @@ def pieces():
     has(verdict, "WHY    fragmentation: ", "ASKED  8 MiB, at " + asks, f"WHERE  {holds}")
 
 
-@case
-def neighbour():
-    """a neighbour that takes the rest"""
+def one_asks_and_one_holds():
+    """A program that will ask for memory, and a neighbour that has taken the rest."""
     target = Target("oom_cases", "caught", hold="loaded,on")
     target.wait("loaded")
     holder = Target("oom_cases", "caught", hold="on")
     holder.wait("on")
+    return target, holder
+
+
+@case
+def neighbour():
+    """a neighbour that takes the rest"""
+    target, holder = one_asks_and_one_holds()
     run = Run(target, holder)
     target.go()
     target.wait("on")
@@ -289,10 +295,7 @@ def neighbour():
 @case
 def untraced():
     """a neighbour that takes the rest, and is not traced"""
-    target = Target("oom_cases", "caught", hold="loaded,on")
-    target.wait("loaded")
-    holder = Target("oom_cases", "caught", hold="on")
-    holder.wait("on")
+    target, holder = one_asks_and_one_holds()
     run = Run(target)
     who = f"pid {holder.pid} oom_cases"
     run.shows(f"not traced: {who} ")

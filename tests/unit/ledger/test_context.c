@@ -293,15 +293,21 @@ static void attached_late_nobody_knows_which_release_is_the_last(void **state)
 	assert_int_equal(records_attributed(r), 0);
 }
 
-static void green_contexts_share_the_primary_contexts_memory(void **state)
+/* Beside a reference to the primary context: the memory is at A. */
+static void allocate_in_green_context(struct records *r)
 {
-	struct records *r = *state;
-
 	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
 	CALL(r, cuGreenCtxCreate, GREEN, 0);
 	CALL(r, cuCtxFromGreenCtx, 0xc9, GREEN);
 	CALL(r, cuCtxSetCurrent, 0xc9);
 	CALL(r, cuMemAlloc_v2, A, MiB);
+}
+
+static void green_contexts_share_the_primary_contexts_memory(void **state)
+{
+	struct records *r = *state;
+
+	allocate_in_green_context(r);
 	CALL(r, cuGreenCtxStreamCreate, 0x5000, GREEN);
 	r->tid = 101;
 	CALL(r, cuMemAllocAsync, B, MiB, 0x5000);
@@ -318,11 +324,7 @@ static void what_a_green_context_leaves_is_not_the_next_contexts(void **state)
 {
 	struct records *r = *state;
 
-	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
-	CALL(r, cuGreenCtxCreate, GREEN, 0);
-	CALL(r, cuCtxFromGreenCtx, 0xc9, GREEN);
-	CALL(r, cuCtxSetCurrent, 0xc9);
-	CALL(r, cuMemAlloc_v2, A, MiB);
+	allocate_in_green_context(r);
 	RELEASE(r, cuGreenCtxDestroy, GREEN);
 	CALL(r, cuCtxCreate_v4, 0xc9, 0);
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
