@@ -109,8 +109,9 @@ NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/base/glibc_old)
 CLI      := cli cli_commands cli_help cli_near cli_options cli_values
 TOP      := $(call in,cli,$(CLI)) \
-            attribution command_oom command_records command_replay display dump_writer dumping ending events finish \
-            interact loading main mapped memory_watch output_files outputs pager playback privileges rescan say session setup targets
+            $(call in,commands,command_oom command_records command_replay main) \
+            attribution display dump_writer dumping ending events finish \
+            interact loading mapped memory_watch output_files outputs pager playback privileges rescan say session setup targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(PARSE:%=user/parse/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) \
             $(SYMBOL:%=user/symbol/%) \

@@ -17,7 +17,6 @@
 
 #include "base/human.h"
 #include "cli/cli.h"
-#include "commands.h"
 #include "display.h"
 #include "dumping.h"
 #include "ending.h"
@@ -36,6 +35,7 @@
 #include "parse/parser.h"
 #include "rescan.h"
 #include "say.h"
+#include "session.h"
 #include "setup.h"
 #include "source/recorder.h"
 #include "targets.h"

@@ -50,6 +50,7 @@ ROOMS = {
     "live/features": "base parse core/terms live live/bpf live/framework live/process live/nvidia live/probe",
     "cli": "base core/terms core/account core/history sink",
     "top": "base parse core/* source symbol symbol/* sink sink/* screen live live/* cli",
+    "commands": "base core/* source symbol symbol/* sink sink/* live live/* cli top",
 }
 # A header of few rooms.
 PRIVATE = {"core/ledger/ledger_state.h": {"core/ledger", "core/oom", "core/history", "core/view"}}

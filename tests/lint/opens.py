@@ -84,7 +84,7 @@ TABLE = [
     ("live/stacks/address_space.c", "shares_mounts", "proc", "asks whether two processes have one namespace"),
     ("live/stacks/address_space.c", "space_may_open", "proc", "O_PATH: asks whether a process's root may be entered"),
     ("live/stacks/space_tables.c", "space_is_lost", "proc", "asks whether a process is still there"),
-    ("main.c", "fill_descriptors", "system", "/dev/null"),
+    ("commands/main.c", "fill_descriptors", "system", "/dev/null"),
     ("pager.c", "find_less", "system", "asks where less is"),
     ("pager.c", "run_less_safely", "system", "less in secure mode, for who has privileges"),
     ("pager.c", "run_pager", "user", "the pager of PAGER, or less, without privileges"),

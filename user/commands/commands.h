@@ -3,14 +3,12 @@
  * The commands that read records. Each prints to standard output, says on standard error what is wrong, and returns an
  * exit code (exit_codes.h). The attribution serves one command.
  */
-#ifndef GPUMEMTRACE_COMMANDS_H
-#define GPUMEMTRACE_COMMANDS_H
+#ifndef GPUMEMTRACE_COMMANDS_COMMANDS_H
+#define GPUMEMTRACE_COMMANDS_COMMANDS_H
 
 struct attribution;
 struct options;
 
-/* Traces until the targets are gone, the time is over or a signal comes. With a command: the command's exit status. */
-int session_run(const struct options *options, struct attribution *attribution);
 /* gpumemtrace report: the report of a recording, from the same pipeline and sinks as a live one. */
 int replay_run(const struct options *options, struct attribution *attribution);
 /* gpumemtrace oom: what a dump or a recording says about requests that could not be met. */

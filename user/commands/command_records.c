@@ -10,7 +10,7 @@
 
 #include "base/out.h"
 #include "cli/cli.h"
-#include "commands.h"
+#include "commands/commands.h"
 #include "outputs.h"
 #include "pager.h"
 #include "playback.h"

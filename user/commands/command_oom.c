@@ -17,7 +17,7 @@
 #include "base/xalloc.h"
 #include "base/out.h"
 #include "cli/cli.h"
-#include "commands.h"
+#include "commands/commands.h"
 #include "core/history/history.h"
 #include "core/history/history_dump.h"
 #include "core/oom/oom_requests.h"

@@ -13,7 +13,7 @@
 #include "base/out.h"
 #include "base/xalloc.h"
 #include "cli/cli.h"
-#include "commands.h"
+#include "commands/commands.h"
 #include "core/terms/cuda_process.h"
 #include "core/terms/feature.h"
 #include "display.h"
@@ -23,6 +23,7 @@
 #include "pager.h"
 #include "privileges.h"
 #include "say.h"
+#include "session.h"
 #include "setup.h"
 
 static int run_doctor(const struct options *options, struct out *out)

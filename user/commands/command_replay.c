@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "commands.h"
+#include "commands/commands.h"
 #include "core/view/view.h"
 #include "display.h"
 #include "outputs.h"
