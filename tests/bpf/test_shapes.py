@@ -174,7 +174,7 @@ def losses():
 def seldom():
     """a training that keeps one loss in five iterations"""
     target = test_screen.leaking("seldom")
-    run, words = Run(target), ("LEAK ", line_of("# the line") + "Net.forward keeps", "iterations, in at least ")
+    run, words = Run(target), ("LEAK ", line_of("# the line") + "Net.forward keeps", "iterations, at least ")
     target.line()
     said(target, "done")
     run.shows(*words)

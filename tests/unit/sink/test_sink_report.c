@@ -525,8 +525,8 @@ static void test_lines(void **state)
 	check_line(VIEW_LINE_GONE, false, 1, "(code that was gone before its names were read)");
 	check_line(VIEW_LINE_NOT_NAMED, false, 1, "(frame names not known yet)");
 	check_line(VIEW_LINE_NOT_NAMED, true, 1, "(the process ended before its names were read)");
-	check_line(VIEW_LINE_RESERVE, false, 1, "PyTorch's reserve, for train.py:212 forward");
-	check_line(VIEW_LINE_RESERVE, false, 2, "PyTorch's reserve, above all for train.py:212 forward");
+	check_line(VIEW_LINE_RESERVE, false, 1, "PyTorch's reserve, obtained at train.py:212 forward");
+	check_line(VIEW_LINE_RESERVE, false, 2, "PyTorch's reserve, most of it obtained at train.py:212 forward");
 	check_line(VIEW_LINE_DRIVER, false, 1, "train.py (PyTorch)");        /* the owner of the stack */
 }
 

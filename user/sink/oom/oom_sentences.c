@@ -62,7 +62,7 @@ static const struct { const char *word, *sentence; } cause_texts[OOM_CAUSE_COUNT
 static const char *const reason_texts[OOM_REASON_COUNT] = {
 	[OOM_REASON_FEW_PIECES] = "fragmentation: {bytes} cached",
 	[OOM_REASON_NO_OTHER] = "another process: {others}",
-	[OOM_REASON_NO_TRACED] = "another traced process: none",
+	[OOM_REASON_NO_TRACED] = "another process: no other traced process holds memory",
 	[OOM_REASON_SMALL_OTHERS] = "another process: the others hold {bytes}, less than was missing",
 	[OOM_REASON_OTHERS_APART] = "another process: PyTorch refused the request before it asked the GPU",
 	[OOM_REASON_NOTHING_LEFT] = "a leak: not each of the last 3 iterations left more memory",
@@ -100,7 +100,7 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 			       " (torch.cuda.set_per_process_memory_fraction())",
 	[OOM_DO_CHECK_LIMITS] = "look for a limit: MPS (CUDA_MPS_PINNED_DEVICE_MEM_LIMIT), a container, address space",
 	[OOM_DO_LESS_PINNED] = "pin less (pin_memory, num_workers), or raise the limit (ulimit -l, the memory cgroup)",
-	[OOM_DO_HOLD_LESS] = "hold less: the lines above hold most",
+	[OOM_DO_HOLD_LESS] = "free or shrink what the lines above hold",
 	[OOM_DO_EARLIER] = "look at the earlier failures: one may say who held the memory",
 	[OOM_DO_NOTHING] = "nothing must be done: {retry}",
 	[OOM_DO_KEEP_CACHE] = "if this slow step comes often in PyTorch: set PYTORCH_CUDA_ALLOC_CONF="
@@ -353,7 +353,7 @@ static void fill_rate(struct out *out, const struct subject *s)
 	uint64_t span_ns = s->v->rec.hdr.ts_ns > s->since_ns ? s->v->rec.hdr.ts_ns - s->since_ns : 0;
 
 	if (span_ns)
-		out_printf(out, " (%s in a minute)",
+		out_printf(out, " (%s a minute)",
 			   human_bytes((uint64_t)((double)s->bytes / (double)span_ns * MINUTE_NS)).s);
 }
 

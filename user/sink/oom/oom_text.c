@@ -6,7 +6,7 @@
  *     ASKED  256 KiB, in the backward of iteration 71; train.py:28 step was waiting for it
  *     WHY    a leak: ...
  *     WHERE  train.py:21 forward  53.2 MiB, kept over iterations, growing all along
- *     NOT    fragmentation: 447 KiB cached; another traced process: none
+ *     NOT    fragmentation: 447 KiB cached; another process: no other traced process holds memory
  *     DO     1 find what keeps each step's loss or outputs (a list? .detach() or .item())
  */
 #include <stdio.h>

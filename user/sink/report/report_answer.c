@@ -7,9 +7,9 @@
  *     GPU 0   nvidia-smi shows 2.3 GiB of 79.6 GiB, 76.7 GiB free
  *             = allocations 1.8 GiB  + CUDA context 498 MiB  + rounding 47 MiB
  *               + unexplained 0 B  (at most 2.4 GiB, at 10:16:12)
- *             PyTorch 1.7 GiB, 1.1 GiB of it in tensors (at most 1.5 GiB, at 10:16:11)
+ *             PyTorch 1.7 GiB, tensors 1.1 GiB (at most 1.5 GiB, at 10:16:11)
  *     LEAK    (guess) about +832 KiB in each of the last 30 iterations, 55.2 MiB kept
- *             train.py:21 forward keeps 53.2 MiB of them
+ *             train.py:21 forward keeps 53.2 MiB
  *     LINES    53.2 MiB  train.py:21 forward  kept over iterations
  *     MODULES GPT2Block > GPT2Attention  53.1 MiB (96 %)
  *

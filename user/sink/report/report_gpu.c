@@ -27,13 +27,47 @@ static void print_part(struct out *line, const char *name, int64_t bytes)
 			   human_bytes(bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes).s);
 }
 
+/* NVML's last number is from before memory that the process got and held until its end. */
+static bool has_outgrown(const struct view_proc *proc, const struct view_row *row)
+{
+	return row->has_nvml && proc->exited && view_weight(row) > row->nvml;
+}
+
+static const struct view_level *level_of(const struct view_row *row)
+{
+	return row->has_physical ? &row->physical : &row->attributed;
+}
+
+/* The total is worth no line of its own. */
+static void print_total(struct out *line, const struct view_gpu *gpu, const char *rest)
+{
+	char total[64] = "";
+
+	if (gpu && gpu->total_bytes)
+		snprintf(total, sizeof(total), " of %s", human_bytes(gpu->total_bytes).s);
+	if (FINDING_TEXT_LABEL + line->size + strlen(total) + strlen(rest) <= TEXT_COLUMNS)
+		out_text(line, total);
+	out_text(line, rest);
+}
+
+static void print_end(struct out *line, const struct view *view, const struct view_row *row)
+{
+	char rest[128] = " at the end";
+
+	out_printf(line, "held %s", human_bytes(view_weight(row)).s);
+	if (row->before_attach)
+		snprintf(rest, sizeof(rest), " at the end, %s of it since the attach",
+			 human_bytes(level_of(row)->live).s);
+	print_total(line, row->gpu >= 0 ? &view->gpus[row->gpu] : NULL, rest);
+}
+
 /* What is free now says nothing of a process that has ended. */
 static void print_nvml(struct out *line, const struct view *view, const struct view_proc *proc,
 		       const struct view_row *row)
 {
 	const struct view_gpu *gpu = row->gpu >= 0 ? &view->gpus[row->gpu] : NULL;
 	bool is_past = proc->exited && proc->exit_ts_ns >= row->nvml_ts_ns;
-	char total[64] = "", rest[64] = "";
+	char rest[64] = "";
 
 	out_printf(line, "nvidia-smi %s %s", is_past ? "showed" : "shows", human_bytes(row->nvml).s);
 	if (is_past)
@@ -41,12 +75,7 @@ static void print_nvml(struct out *line, const struct view *view, const struct v
 			 human_duration(proc->exit_ts_ns - row->nvml_ts_ns).s);
 	else if (gpu && gpu->has_memory)
 		snprintf(rest, sizeof(rest), ", %s free", human_bytes(gpu->free_bytes).s);
-	if (gpu && gpu->total_bytes)
-		snprintf(total, sizeof(total), " of %s", human_bytes(gpu->total_bytes).s);
-	/* The total is worth no line of its own. */
-	if (FINDING_TEXT_LABEL + line->size + strlen(total) + strlen(rest) <= TEXT_COLUMNS)
-		out_text(line, total);
-	out_text(line, rest);
+	print_total(line, gpu, rest);
 }
 
 static void nvml_line(struct out *out, const struct view *view, const struct view_proc *proc,
@@ -62,22 +91,40 @@ static void nvml_line(struct out *out, const struct view *view, const struct vie
 	if (!row->has_nvml)
 		out_printf(&line, "%s since the attach; nvidia-smi's number is unknown",
 			   human_bytes(view_weight(row)).s);
+	else if (has_outgrown(proc, row))
+		print_end(&line, view, row);
 	else
 		print_nvml(&line, view, proc, row);
 	report_put(out, opts, label.s, &line);
 }
 
-static void print_peak(struct out *line, const struct view *view, const struct view_proc *proc,
-		       const struct view_row *row)
+static void print_peak(struct out *line, const struct view *view, const struct view_row *row)
 {
-	const struct view_level *level = row->has_physical ? &row->physical : &row->attributed;
+	const struct view_level *level = level_of(row);
 	const char *of = !row->has_physical ? " by CUDA calls" : row->before_attach ? " since the attach" : "";
 
-	if (row->has_nvml && proc->exited && view_weight(row) > row->nvml)
-		out_printf(line, "at the end %s%s", human_bytes(view_weight(row)).s, level->peak ? ", " : "");
-	if (level->peak)
-		out_printf(line, "at most %s%s, at %s", human_bytes(level->peak).s, of,
-			   text_when(view, level->peak_ts_ns).s);
+	out_printf(line, "at most %s%s, at %s", human_bytes(level->peak).s, of, text_when(view, level->peak_ts_ns).s);
+}
+
+/* The number that the sum explains, where the line above has a newer one. */
+static void print_before(struct out *line, const struct view_proc *proc, const struct view_row *row)
+{
+	if (has_outgrown(proc, row))
+		out_printf(line, "nvidia-smi showed %s, %s before  ", human_bytes(row->nvml).s,
+			   human_duration(proc->exit_ts_ns - row->nvml_ts_ns).s);
+}
+
+static void print_peak_of_sum(struct out *line, const struct view *view, const struct view_proc *proc,
+			      const struct view_row *row)
+{
+	const struct view_level *level = level_of(row);
+
+	/* What was held at the end is said. */
+	if (!level->peak || (has_outgrown(proc, row) && level->peak <= level->live))
+		return;
+	out_text(line, "  (");
+	print_peak(line, view, row);
+	out_char(line, ')');
 }
 
 /* What nvidia-smi shows, as a sum; and the peak, which so takes no line of its own. */
@@ -88,10 +135,14 @@ static void sum_lines(struct out *out, const struct view *view, const struct vie
 	struct out line;
 
 	out_init_mem(&line);
-	if (view->session.hdr.size && !(view->session.layers & GMT_LAYER_API))
-		out_text(&line, "= what CUDA calls allocated, which were not traced");
-	else
-		out_printf(&line, "= allocations %s", human_bytes(s->attributed).s);
+	print_before(&line, proc, row);
+	if (view->session.hdr.size && !(view->session.layers & GMT_LAYER_API)) {
+		/* The driver's memory alone tells no calls from a context. */
+		out_text(&line, "not broken down: CUDA calls were not traced");
+		report_put(out, opts, "", &line);
+		return;
+	}
+	out_printf(&line, "= allocations %s", human_bytes(s->attributed).s);
 	print_part(&line, "CUDA context", s->context);
 	print_part(&line, "modules", s->modules);
 	print_part(&line, "pool reserve", s->pool_reserve);
@@ -103,23 +154,23 @@ static void sum_lines(struct out *out, const struct view *view, const struct vie
 		print_part(&line, "unexplained", s->residual);
 	else
 		out_text(&line, "  + unexplained 0 B");
-	if (report_most_of(row)) {
-		out_text(&line, "  (");
-		print_peak(&line, view, proc, row);
-		out_char(&line, ')');
-	}
+	print_peak_of_sum(&line, view, proc, row);
 	report_put(out, opts, "", &line);
 }
 
-static void framework_line(struct out *out, const struct view *view, const struct view_torch *t,
-			   const struct sink_opts *opts)
+/* A program frees its tensors while it ends. */
+static void framework_line(struct out *out, const struct view *view, const struct view_proc *proc,
+			   const struct view_torch *t, const struct sink_opts *opts)
 {
+	struct human most = human_bytes(t->allocated.peak), when = text_when(view, t->allocated.peak_ts_ns);
 	struct out line;
 
 	out_init_mem(&line);
-	out_printf(&line, "%s %s, %s of it in tensors (at most %s, at %s)", gmt_framework_text(t->framework),
-		   human_bytes(t->reserved.live).s, human_bytes(t->allocated.live).s,
-		   human_bytes(t->allocated.peak).s, text_when(view, t->allocated.peak_ts_ns).s);
+	out_printf(&line, "%s %s, tensors ", gmt_framework_text(t->framework), human_bytes(t->reserved.live).s);
+	if (proc->exited)
+		out_printf(&line, "at most %s, at %s; %s at the end", most.s, when.s, human_bytes(t->allocated.live).s);
+	else
+		out_printf(&line, "%s (at most %s, at %s)", human_bytes(t->allocated.live).s, most.s, when.s);
 	report_put(out, opts, "", &line);
 }
 
@@ -158,11 +209,11 @@ void report_gpu(struct report_answer *a, size_t index, bool has_findings)
 	} else if (report_most_of(row)) {
 		out = page_part(&a->page, rank, PAGE_DETAILS, 1);
 		out_init_mem(&line);
-		print_peak(&line, a->view, a->proc, row);
+		print_peak(&line, a->view, row);
 		report_put(out, a->opts, "", &line);
 	}
 	if (row->torch.seen)
-		framework_line(page_part(&a->page, rank, PAGE_DETAILS, 1), a->view, &row->torch, a->opts);
+		framework_line(page_part(&a->page, rank, PAGE_DETAILS, 1), a->view, a->proc, &row->torch, a->opts);
 }
 
 /* The sum has the driver's memory already. */

@@ -4,11 +4,24 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "core/view/view.h"
+#include "sink/text/text.h"
 
 #define COUNT_COLUMNS 8
 #define BYTES_COLUMNS 9
 #define GROWN_COLUMNS 11
 #define EACH_COLUMNS 12
+
+void report_held_moments(struct out *out, const struct view *view, const struct report_held *t)
+{
+	const struct view_stacks *s = t->stacks;
+
+	out_printf(out, "\n    GROWN: since %s", text_when(view, s->since_ns).s);
+	/* A negative number is no mistake: what a program has freed at its end is gone. */
+	if (t->has_exited)
+		out_text(out, " until the end, when a program has freed memory");
+	if (s->iterations)
+		out_printf(out, "; EACH ITER.: mean of the last %s", human_count(s->iterations).s);
+}
 
 void report_held_titles(struct out *out, const struct report_held *t, const char *title)
 {

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 struct out;
+struct view;
 struct view_held;
 struct view_stacks;
 
@@ -22,6 +23,9 @@ struct report_held {
 	bool has_exited;
 };
 
+/* A line above the first table, whose titles end the line: since when GROWN counts, and the mean of how many iterations
+ * EACH ITER. is. */
+void report_held_moments(struct out *out, const struct view *view, const struct report_held *table);
 void report_held_titles(struct out *out, const struct report_held *table, const char *title);
 /* A row up to its name; the caller prints the name and ends the line. */
 void report_held_cells(struct out *out, const struct report_held *table, const struct view_held *held);

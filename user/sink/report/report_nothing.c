@@ -6,6 +6,7 @@
  *             process is in the way
  *             not known: leaks (no training was seen)
  */
+#include "base/human.h"
 #include "base/out.h"
 #include "core/view/looked.h"
 #include "sink/report/report_others.h"
@@ -35,6 +36,18 @@ static const char *const reasons[] = {
 	[LOOKED_NO_BLOCK_STACKS] = "--block-stacks records them",
 };
 
+/* "nothing" would be too much said of requests that failed at first. */
+static void print_retries(struct out *known, const struct view *view)
+{
+	uint64_t retries = 0;
+
+	for (size_t i = 0; i < view->proc_count; i++)
+		retries += view->procs[i].ooms[GMT_OOM_RETRY];
+	if (retries)
+		out_printf(known, " (%s %s met by a retry)", human_count(retries).s,
+			   human_plural(retries, "was", "were"));
+}
+
 void report_nothing(struct report_answer *a)
 {
 	enum looked by[LOOKED_FOR_COUNT];
@@ -47,9 +60,11 @@ void report_nothing(struct report_answer *a)
 	out_init_mem(&known);
 	out_init_mem(&not_known);
 	for (int i = 0; i < LOOKED_FOR_COUNT; i++) {
-		if (by[i] == LOOKED_AT && questions[i].is_none)
+		if (by[i] == LOOKED_AT && questions[i].is_none) {
 			out_printf(&known, "%s%s", none++ ? ", " : "nothing: ", questions[i].is_none);
-		else if (by[i] > LOOKED_AT)
+			if (i == LOOKED_FOR_REQUESTS)
+				print_retries(&known, a->view);
+		} else if (by[i] > LOOKED_AT)
 			out_printf(&not_known, "%s%s (%s)", unknown++ ? ", " : "not known: ", questions[i].is_unknown,
 				   reasons[by[i]]);
 	}

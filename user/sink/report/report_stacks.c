@@ -51,6 +51,7 @@ static void unexplained_line(struct out *out, const struct report_held *t, const
 static void print_owners(struct out *out, const struct view *view, const struct report_held *t,
 			 const struct view_row *row)
 {
+	report_held_moments(out, view, t);
 	report_held_titles(out, t, "BY OWNER");
 	for (size_t i = 0; i < t->stacks->owner_count; i++) {
 		const char *name = view->owners[t->stacks->owners[i].owner].text;

@@ -38,10 +38,10 @@ static void say_leak(struct out *out, const struct view *view, const struct find
 	out_printf(out, "%s+%s in %sthe last %s iterations", is_each ? "about " : "",
 		   human_bytes(is_each ? f->bytes : f->bytes * f->count).s, is_each ? "each of " : "",
 		   human_count(f->iterations).s);
-	if (!is_each)
-		out_printf(out, ", in at least %s of them", human_count(f->count).s);
 	if (f->stopped_ns)
 		out_printf(out, " until %s", text_when(view, f->stopped_ns).s);
+	if (!is_each)
+		out_printf(out, ", at least %s of the %s grew", human_count(f->count).s, human_count(f->iterations).s);
 	if (!f->part || f->stopped_ns)
 		return;
 	out_text(out, ", ");
@@ -181,13 +181,19 @@ static void put_below(const struct below *b, struct out *line)
 	text_item(b->out, b->opts, TEXT_PLAIN, &(struct text_place){ "", FINDING_TEXT_LABEL, b->columns }, line);
 }
 
+/* A line that keeps nothing of this memory would be blamed for nothing. */
+static bool has_keeper(const struct finding *f)
+{
+	return texts[f->kind].has_keeper && f->line && view_line_part(f->line, f->category);
+}
+
 static void keeper_line(const struct below *b, const struct finding *f)
 {
 	struct out line;
 
 	out_init_mem(&line);
 	stack_text_line(&line, b->view, f->line);
-	out_printf(&line, f->stopped_ns ? " kept %s of them" : " keeps %s of them",
+	out_printf(&line, " %s %s", f->stopped_ns ? "kept" : "keeps",
 		   human_bytes(view_line_part(f->line, f->category)).s);
 	put_below(b, &line);
 }
@@ -309,7 +315,7 @@ void finding_text_keeper(struct out *out, const struct view *view, const struct 
 	const struct below below = { out, view, opts, columns };
 
 	stopped_line(&below, f);
-	if (texts[f->kind].has_keeper && f->line)
+	if (has_keeper(f))
 		keeper_line(&below, f);
 }
 
@@ -318,7 +324,7 @@ void finding_text_advice(struct out *out, const struct view *view, const struct 
 {
 	const struct below below = { out, view, opts, columns };
 
-	if (f->line)
+	if (f->line && (!texts[f->kind].has_keeper || has_keeper(f)))
 		caller_line(&below, f->line);
 	if (texts[f->kind].has_keeper)
 		no_keeper_line(&below, f);

@@ -173,7 +173,7 @@ static void print_reserve(struct out *out, const struct view *view, const struct
 	out_text(out, "PyTorch's reserve");
 	if (!s)
 		return;
-	out_text(out, line->stacks > 1 ? ", above all for " : ", for ");
+	out_text(out, line->stacks > 1 ? ", most of it obtained at " : ", obtained at ");
 	stack_text_place(out, s);
 }
 
