@@ -73,11 +73,12 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
                                 recent rises segments sizes torch_silent waiting) \
             $(call in,oom,oom_ask oom_dump oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
+            $(call in,timeline,series series_merge timeline view_timeline) \
             $(call in,pipeline,pipeline) \
             $(call in,view,by_stack by_stack_purposes finding_search findings findings_growth \
                             looked oom_causes oom_findings oom_judge oom_parts oom_verdict \
                             oom_view request_why snapshot snapshot_index snapshot_replay sums \
-                            table view view_build view_facts view_filter)
+                            table view view_build view_facts view_filter view_over_time)
 SOURCE   := dump_folder reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
@@ -131,6 +132,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,framework,iterations phases recent rises torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \
+             $(call in,timeline,series timeline) \
              $(call in,view,by_stack by_stack_model findings shed table view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pyfile pystack rewalk switchers table_cache unwind unwind_table) \

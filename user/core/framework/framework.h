@@ -23,6 +23,8 @@ void framework_restart(struct framework *f, uint64_t ts_ns);
 
 /* The blocks by stack of the first device that has this row of the account; NULL: no device has. */
 const struct stacks *framework_stacks(const struct framework *f, unsigned int row);
+/* The same device, as the framework numbers it; ORDINAL_NONE: no device has the row. */
+unsigned int framework_device_number(const struct framework *f, unsigned int row);
 /* CUDA's number of a row's GPU in the process: by the process's calls, or else by the framework's reports, if the
  * process uses no other GPU. ORDINAL_NONE: nothing has told the number. */
 unsigned int framework_ordinal(const struct framework *f, const struct process *p, unsigned int row);

@@ -99,14 +99,20 @@ struct iteration_span framework_iterations(const struct framework *f, unsigned i
 	return d ? iteration_marks_span(&d->iterations) : (struct iteration_span){ 0 };
 }
 
+unsigned int framework_device_number(const struct framework *f, unsigned int row)
+{
+	const struct framework_device *d = device_of_row(f, row);
+
+	return d ? (unsigned int)(d - f->devices) : ORDINAL_NONE;
+}
+
 unsigned int framework_ordinal(const struct framework *f, const struct process *p, unsigned int row)
 {
 	unsigned int ordinal = process_ordinal(p, p->account.rows[row].gpu);
-	const struct framework_device *d = device_of_row(f, row);
 
-	if (ordinal != ORDINAL_NONE || !d || !row || p->named_several)
+	if (ordinal != ORDINAL_NONE || !row || p->named_several)
 		return ordinal;
-	return (unsigned int)(d - f->devices);
+	return framework_device_number(f, row);
 }
 
 const struct hash *framework_waiting(const struct framework *f)

@@ -9,6 +9,7 @@
 #include "core/ledger/delta.h"
 #include "core/ledger/ledger.h"
 #include "core/oom/oom_requests.h"
+#include "core/timeline/timeline.h"
 
 /* The observers, in the order in which they see a delta. Kinds are DELTA_BIT, or-ed. */
 static const struct observer {
@@ -20,6 +21,7 @@ static const struct observer {
 	{ offsetof(struct pipeline, frameworks), FRAMEWORKS_DELTAS, FRAMEWORKS_MEMORY_DELTAS, frameworks_see },
 	{ offsetof(struct pipeline, ooms), OOMS_DELTAS, 0, ooms_see },
 	{ offsetof(struct pipeline, history), HISTORY_DELTAS, 0, history_see },
+	{ offsetof(struct pipeline, timeline), TIMELINE_DELTAS, 0, timeline_see },
 };
 /* Frameworks make these deltas from FRAMEWORKS_MEMORY_DELTAS. */
 #define SEGMENT_DELTAS \
@@ -58,6 +60,8 @@ struct pipeline *pipeline_new(const struct pipeline_options *options)
 		pl->history->span_ns = options->history_ns;
 		pl->history->keeps_ended = options->keeps_ended;
 	}
+	if (options->timeline_points)
+		pl->timeline = timeline_new(pl->frameworks, options->timeline_points);
 	for (size_t i = 0; i < OBSERVERS; i++)
 		out->wanted |= observer_of(pl, i) ? observers[i].wanted : 0;
 	if (out->wanted & SEGMENT_DELTAS)
@@ -71,6 +75,7 @@ void pipeline_free(struct pipeline *pl)
 {
 	if (!pl)
 		return;
+	timeline_free(pl->timeline);
 	history_free(pl->history);
 	ooms_free(pl->ooms);
 	frameworks_free(pl->frameworks);

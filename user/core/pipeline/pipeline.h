@@ -14,12 +14,14 @@ struct frameworks;
 struct history;
 struct ledger;
 struct ooms;
+struct timeline;
 
 struct pipeline {
 	struct ledger *ledger;
 	struct frameworks *frameworks;
 	struct ooms *ooms;           /* NULL: requests that fail are not watched */
 	struct history *history;     /* NULL: none is kept */
+	struct timeline *timeline;   /* NULL: likewise */
 };
 
 struct pipeline_options {
@@ -27,6 +29,7 @@ struct pipeline_options {
 	uint64_t history_events;     /* the most that are kept (history.h); 0: there is no history */
 	uint64_t history_ns;         /* how long events are kept; 0: any time */
 	bool keeps_ended;            /* keeps also what ended processes held */
+	uint64_t timeline_points;    /* the room for memory over time (timeline.h); 0: there is no timeline */
 };
 
 /* options: NULL for none of the options. */

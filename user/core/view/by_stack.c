@@ -463,3 +463,10 @@ uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id)
 {
 	return show_stack(b, frames_of(b->frames, stack_id));
 }
+
+uint32_t by_stack_show_waiting(struct by_stack *b, uint32_t stack_id)
+{
+	uint32_t stack = frames_of(b->frames, stack_id);
+
+	return show_stack(b, b->waiting_of[stack] ? b->waiting_of[stack] : stack);
+}

@@ -99,5 +99,7 @@ void by_stack_set_purposes(struct by_stack *b, struct view_stacks *stacks, const
 			   size_t count);
 /* Adds the stack to view.stacks if need be, and returns its index there. */
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id);
+/* The same for the stack that waited for it, if by_stack_set_waiting() has found one, else for the stack itself. */
+uint32_t by_stack_show_waiting(struct by_stack *b, uint32_t stack_id);
 
 #endif

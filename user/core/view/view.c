@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/framework/framework.h"
+#include "core/timeline/view_timeline.h"
 
 void view_stacks_free(struct view_stacks *stacks)
 {
@@ -28,6 +29,7 @@ void view_free(struct view *view)
 	for (size_t i = 0; i < view->proc_count; i++) {
 		for (size_t r = 0; r < view->procs[i].row_count; r++) {
 			view_stacks_free(&view->procs[i].rows[r].stacks);
+			view_timeline_free(view->procs[i].rows[r].timeline);
 			view_stacks_free(&view->procs[i].rows[r].torch.stacks);
 			framework_training_free(&view->procs[i].rows[r].torch.training);
 		}

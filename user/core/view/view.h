@@ -25,6 +25,7 @@
 #include "core/terms/view_levels.h"
 #include "core/account/view_stacks.h"
 #include "core/framework/view_torch.h"
+#include "core/timeline/view_timeline.h"
 #include "core/terms/oom_why.h"
 #include "core/terms/limits.h"
 #include "core/terms/names.h"
@@ -95,6 +96,7 @@ struct view_row {
 	struct view_sum at_nvml; /* the row as it was at nvml_ts_ns: the members sum to nvml exactly, also
 	                          * after the process has ended */
 	struct view_stacks stacks; /* of physical; without the kernel layer, of attributed */
+	struct view_timeline *timeline; /* memory over time; NULL: there is none */
 };
 
 struct view_proc {

@@ -12,6 +12,7 @@
 #include "core/view/request_why.h"
 #include "core/view/view_facts.h"
 #include "core/view/view_filter.h"
+#include "core/view/view_over_time.h"
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
@@ -183,6 +184,7 @@ static void fill_rows(struct maker *m, struct view_proc *out)
 		to->torch = torch;
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
 		fill_row_stacks(m, i, to);
+		to->timeline = view_over_time(m->pipeline->timeline, m->p, i, m->f, &m->by_stack);
 	}
 	if (out->row_count)
 		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_gpu_rows);

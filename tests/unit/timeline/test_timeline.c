@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Memory over time of all recordings in tests/data: at each moment that was looked at while the records came, what the
+ * account said lies within the bounds of the timeline's frames, with much room and with little. At the peak and at the end
+ * each stack is exact.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "core/framework/framework_state.h"
+#include "core/framework/frameworks.h"
+#include "core/ledger/ledger_state.h"
+#include "core/ledger/process.h"
+#include "core/pipeline/pipeline.h"
+#include "core/timeline/timeline.h"
+#include "records.h"
+#include "source/reader.h"
+
+#define EACH 53              /* records between two looks */
+#define MUCH (1 << 22)
+#define LITTLE 1
+
+struct look {
+	const struct process *p;
+	unsigned int place;      /* row, or ordinal */
+	bool is_block;
+	uint64_t ts_ns, live;
+};
+
+struct looks {
+	struct look *list;
+	size_t count;
+	uint64_t frames, inexact;
+};
+
+static const struct series *series_of(const struct pipeline *pl, const struct look *look)
+{
+	const struct timeline_process *tp = timeline_find(pl->timeline, look->p);
+
+	if (!tp)
+		return NULL;
+	if (look->is_block)
+		return look->place < tp->device_count && tp->devices[look->place] ? &tp->devices[look->place]->blocks : NULL;
+	return look->place < tp->line_count && tp->lines[look->place] ? &tp->lines[look->place]->calls : NULL;
+}
+
+static void note_look(struct looks *all, const struct pipeline *pl, struct look look)
+{
+	const struct series *s = series_of(pl, &look);
+
+	assert_int_equal(s ? s->sums.live : 0, look.live);
+	if (!s)
+		return;
+	look.ts_ns = s->now_ns;
+	all->list = xgrow(all->list, all->count, sizeof(*all->list));
+	all->list[all->count++] = look;
+}
+
+/* The device memory of calls: the row's stacks have kernel memory, too. */
+static uint64_t calls_of(const struct row *row)
+{
+	return row->attributed.live;
+}
+
+static void look_at(struct looks *all, const struct pipeline *pl, const struct process *p)
+{
+	const struct framework *f = frameworks_of(pl->frameworks, p);
+
+	for (unsigned int i = 0; i < p->account.count; i++)
+		note_look(all, pl, (struct look){ .p = p, .place = i, .live = calls_of(&p->account.rows[i]) });
+	for (unsigned int i = 0; f && i < f->count; i++)
+		note_look(all, pl, (struct look){
+			.p = p, .place = i, .is_block = true, .live = f->devices[i].stacks.live });
+}
+
+static void look_around(struct looks *all, const struct pipeline *pl)
+{
+	const struct processes *processes = &pl->ledger->processes;
+
+	for (size_t i = 0; i < processes->count; i++)
+		if (processes->list[i] && !processes->list[i]->exited)
+			look_at(all, pl, processes->list[i]);
+}
+
+static bool is_within(const struct series_frame *frame, const struct look *look)
+{
+	return look->live >= frame->least && look->live <= frame->most;
+}
+
+static void check_look(struct looks *all, const struct series *s, const struct look *look)
+{
+	uint32_t i = 0;
+
+	while (i < s->frame_count && s->frames[i].ts_ns < look->ts_ns)
+		i++;
+	if (i == s->frame_count) {
+		assert_int_equal(look->live, s->frame_count ? s->frames[i - 1].live : 0);
+		return;
+	}
+	/* What came at the time of a frame may belong to the next frame. */
+	while (i + 1 < s->frame_count && s->frames[i].ts_ns == look->ts_ns && !is_within(&s->frames[i], look))
+		i++;
+	assert_true(is_within(&s->frames[i], look));
+	all->inexact += s->frames[i].least != s->frames[i].most && s->frames[i].ts_ns != look->ts_ns;
+}
+
+static void check_peaks(const struct series *s, const struct stacks *stacks)
+{
+	assert_int_equal(s->sums.peak, stacks->peak);
+	for (uint32_t i = 0; i < s->key_count; i++) {
+		const uint32_t *index = hash_get(&stacks->by_id, s->keys[i].stack_id);
+
+		assert_non_null(index);
+		assert_int_equal(series_at_peak(s, i), stacks_held(stacks, *index, STACKS_AT_PEAK));
+	}
+}
+
+static void check_process(struct looks *all, const struct pipeline *pl, const struct process *p)
+{
+	const struct timeline_process *tp = timeline_find(pl->timeline, p);
+	const struct framework *f = frameworks_of(pl->frameworks, p);
+
+	for (unsigned int i = 0; tp && i < tp->line_count; i++)
+		if (tp->lines[i]) {
+			series_close(&tp->lines[i]->calls);
+			all->frames += tp->lines[i]->calls.frame_count;
+			assert_int_equal(tp->lines[i]->calls.unknown, 0);
+			/* Memory that moved has moved with its past in the account, but at that moment here. */
+			assert_true(tp->lines[i]->calls.sums.peak <= p->account.rows[i].attributed.peak ||
+				    p->account.count > 1);
+		}
+	for (unsigned int i = 0; tp && i < tp->device_count; i++)
+		if (tp->devices[i]) {
+			series_close(&tp->devices[i]->blocks);
+			all->frames += tp->devices[i]->blocks.frame_count;
+			assert_int_equal(tp->devices[i]->blocks.unknown, 0);
+			if (!tp->devices[i]->blocks.keys_merged)
+				check_peaks(&tp->devices[i]->blocks, &f->devices[i].stacks);
+		}
+}
+
+static struct looks replay(const char *path, uint64_t points)
+{
+	struct pipeline_options options = { .watches_requests = true, .timeline_points = points };
+	struct pipeline *pl = pipeline_new(&options);
+	const struct gmt_hdr *hdr;
+	struct looks all = { 0 };
+	struct reader *reader;
+	uint64_t records = 0;
+
+	assert_int_equal(reader_open(&reader, path), 0);
+	while ((hdr = reader_next(reader))) {
+		pipeline_apply(pl, hdr, hdr->size);
+		if (++records % EACH == 0)
+			look_around(&all, pl);
+	}
+	for (size_t i = 0; i < pl->ledger->processes.count; i++)
+		if (pl->ledger->processes.list[i])
+			check_process(&all, pl, pl->ledger->processes.list[i]);
+	for (size_t i = 0; i < all.count; i++)
+		check_look(&all, series_of(pl, &all.list[i]), &all.list[i]);
+	reader_close(reader);
+	pipeline_free(pl);
+	free(all.list);
+	return all;
+}
+
+static void check_recordings(uint64_t points, struct looks *sum)
+{
+	static const char *const patterns[] = { "*.gmt", "kept/*.gmt", "found/*.gmt" };
+	const char *folder = getenv("GMT_TEST_DATA");
+
+	for (unsigned int i = 0; i < 3; i++) {
+		char pattern[512];
+		glob_t found;
+
+		snprintf(pattern, sizeof(pattern), "%s/%s", folder ? folder : "tests/data", patterns[i]);
+		assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+		for (size_t n = 0; n < found.gl_pathc; n++) {
+			struct looks all = replay(found.gl_pathv[n], points);
+
+			sum->count += all.count;
+			sum->frames += all.frames;
+			sum->inexact += all.inexact;
+		}
+		globfree(&found);
+	}
+}
+
+static void every_recording(void **state)
+{
+	struct looks much = { 0 }, little = { 0 };
+
+	(void)state;
+	check_recordings(MUCH, &much);
+	check_recordings(LITTLE, &little);
+	print_message("%zu moments, %ju inside of bounds; %ju frames; with little room %ju and %ju\n", much.count,
+		      (uintmax_t)much.inexact, (uintmax_t)much.frames, (uintmax_t)little.inexact, (uintmax_t)little.frames);
+	assert_true(much.count == little.count && much.count > 1000);
+	assert_true(little.frames < much.frames && much.inexact < little.inexact);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_recording),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

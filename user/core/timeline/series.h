@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory over time, by who holds it, in bounded memory: one sum, as the memory of a process on one GPU.
+ *
+ * A key is a stack and what its memory is (a class, a category). A frame is a moment at which the bytes of all keys are
+ * known exactly. A frame has a point for each key that changed after the frame before: the bytes at the frame, and the
+ * least and the most bytes between the two frames. So between two frames a key has a stated bound of error, and a key
+ * without a point has none.
+ *
+ * Frames end slots of time. When there are too many points, slots become twice as long, and frames are merged with the
+ * next one. The frames of moments that people look for stay: marks, failed requests, ends of iterations. If there are
+ * too many of these, the oldest failed requests and marks, and every second end of an iteration, become frames of time;
+ * the series counts them. The peak needs no frame: what each key held then is known.
+ */
+#ifndef GPUMEMTRACE_CORE_TIMELINE_SERIES_H
+#define GPUMEMTRACE_CORE_TIMELINE_SERIES_H
+
+#include <stdint.h>
+
+#include "core/timeline/series_state.h"
+
+/*
+ * With room for so many points. The bound is for points, and for one key for each SERIES_POINTS_EACH_KEY points; at
+ * least SERIES_KEYS_MIN keys. Where there are more keys already, these keep their room.
+ */
+#define SERIES_POINTS_EACH_KEY 16
+void series_init(struct series *s, uint64_t points_most);
+void series_fini(struct series *s);
+/* Another bound from now on. */
+void series_limit(struct series *s, uint64_t points_most);
+
+void series_add(struct series *s, uint32_t stack_id, uint32_t what, uint64_t bytes, uint64_t ts_ns);
+void series_remove(struct series *s, uint32_t stack_id, uint32_t what, uint64_t bytes, uint64_t ts_ns);
+/* The key holds so many bytes now: for what is no sum of allocations. */
+void series_set(struct series *s, uint32_t stack_id, uint32_t what, uint64_t bytes, uint64_t ts_ns);
+/* Nothing lives any longer. */
+void series_drop(struct series *s, uint64_t ts_ns);
+
+/* The moment has a frame. `number`: of the iteration; else 0. */
+void series_moment(struct series *s, enum series_why why, uint32_t number, uint64_t ts_ns);
+/* Ends the newest slot, so that the frames tell everything. */
+void series_close(struct series *s);
+
+/* Fills in what each key held at the newest frame up to a time (0: before all frames): key_count numbers. The sum. */
+uint64_t series_at(const struct series *s, uint64_t ts_ns, uint64_t *live);
+/* What a key held when the sum was highest (sums.peak, sums.peak_ts_ns). */
+uint64_t series_at_peak(const struct series *s, uint32_t key);
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "core/view/view_over_time.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "core/framework/framework.h"
+
+/* A copy of `count` items. */
+static void *copy_items(const void *items, size_t count, size_t size)
+{
+	void *copy = xreallocarray(NULL, count + 1, size);
+
+	if (count)
+		memcpy(copy, items, count * size);
+	return copy;
+}
+
+/* b: NULL for levels, whose keys have no stack to show. segments: NULL where there are none. */
+static void copy_series(struct series *s, struct by_stack *b, const struct hash *segments, struct view_series *out)
+{
+	series_close(s);
+	*out = (struct view_series){
+		.key_count = s->key_count, .frame_count = s->frame_count,
+		.keys = xcalloc(s->key_count + 1u, sizeof(*out->keys)),
+		.frames = copy_items(s->frames, s->frame_count, sizeof(*s->frames)),
+		.points = copy_items(s->points, s->point_count, sizeof(*s->points)),
+		.peak = s->sums.peak, .peak_ts_ns = s->sums.peak_ts_ns,
+		.slot_ns = s->shift < SERIES_SHIFT_MAX ? 1ULL << s->shift : UINT64_MAX,
+		.keys_merged = s->keys_merged,
+	};
+	memcpy(out->left_out, s->left_out, sizeof(out->left_out));
+	for (uint32_t i = 0; i < s->key_count; i++)
+		out->keys[i] = (struct view_series_key){
+			.stack = b ? by_stack_show(b, s->keys[i].stack_id) : 0,
+			.asked = b ? by_stack_show_waiting(b, s->keys[i].stack_id) : 0,
+			.is_segment = segments && hash_get(segments, s->keys[i].stack_id),
+			.what = s->keys[i].what, .at_peak = series_at_peak(s, i),
+		};
+}
+
+struct view_timeline *view_over_time(const struct timeline *t, const struct process *p, unsigned int row,
+				     const struct framework *f, struct by_stack *b)
+{
+	unsigned int ordinal = framework_device_number(f, row);
+	const struct timeline_process *tp = t ? timeline_find(t, p) : NULL;
+	bool has_line = tp && row < tp->line_count && tp->lines[row];
+	struct view_timeline *out;
+
+	if (!has_line)
+		return NULL;
+	out = xcalloc(1, sizeof(*out));
+	copy_series(&tp->lines[row]->calls, b, framework_segment_stacks(f), &out->calls);
+	copy_series(&tp->lines[row]->levels, NULL, NULL, &out->levels);
+	out->has_blocks = ordinal < tp->device_count && tp->devices[ordinal];
+	if (out->has_blocks)
+		copy_series(&tp->devices[ordinal]->blocks, b, NULL, &out->blocks);
+	return out;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes the part of a view about memory over time (view_timeline.h). */
+#ifndef GPUMEMTRACE_CORE_VIEW_VIEW_OVER_TIME_H
+#define GPUMEMTRACE_CORE_VIEW_VIEW_OVER_TIME_H
+
+#include "core/timeline/timeline.h"
+#include "core/timeline/view_timeline.h"
+#include "core/view/by_stack.h"
+
+struct framework;
+
+/* Of a row of the process's account, with the blocks of the device of its framework that has the row. f: NULL where
+ * there is no framework. NULL: the timeline has nothing of the row. */
+struct view_timeline *view_over_time(const struct timeline *t, const struct process *p, unsigned int row,
+				     const struct framework *f, struct by_stack *b);
+
+#endif
