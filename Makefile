@@ -92,7 +92,8 @@ SINK     := registry \
                               report_held report_parts report_stacks report_training sum warnings) \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
-            $(call in,export,folded pickle torch_snapshot)
+            $(call in,export,folded pickle torch_snapshot) \
+            $(call in,html,html html_data html_series html_text packed)
 SCREEN   := curses finding_reader grid head messages picture picture_lines rows screen screen_findings spark stage terminal
 LIVE     := stream \
             $(call in,bpf,guard plan programs ring rodata target_map users) \
@@ -117,6 +118,8 @@ TOP      := $(call in,cli,$(CLI)) \
 LIB_SRC  := $(BASE:%=user/base/%) $(PARSE:%=user/parse/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) \
             $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%) $(SCREEN:%=user/screen/%)
+# Texts inside the binary.
+EMBEDDED := user/symbol/owners_builtin user/sink/html/page
 LIVE_SRC := $(LIVE:%=user/live/%)
 BIN_SRC  := $(TOP:%=user/%)
 
@@ -163,6 +166,9 @@ MAKEFLAGS += --no-builtin-rules
 SETUP := $(if $(filter test demo pictures bench fuzz setup,$(MAKECMDGOALS)),build/setup.stamp)
 build/setup.stamp: tests/setup.sh
 	$(Q)tests/setup.sh $@
+# After the others, whose apt this would meet.
+build/setup-browser.stamp: tests/setup.sh | build/setup.stamp
+	$(Q)WITH_BROWSER=1 tests/setup.sh $@
 build/setup-bench.stamp: tests/setup.sh
 	$(Q)WITH_BENCH=1 tests/setup.sh $@
 
@@ -177,7 +183,7 @@ $(GUARDED): $(O)/guarded/%: Makefile | $(SETUP)
 	$(Q)$(OBJCOPY) $(GUARDS) $$($(CC) -print-file-name=$*) $@
 
 # Quick append: two layers may hold files of one name, which `ar r` would take for the same member.
-$(O)/libgmt.a: $(LIB_SRC:%=$(O)/%.o) $(O)/user/symbol/owners_builtin.o
+$(O)/libgmt.a: $(LIB_SRC:%=$(O)/%.o) $(EMBEDDED:%=$(O)/%.o)
 $(O)/liblive.a: $(LIVE_SRC:%=$(O)/%.o) $(O)/user/live/bpf/bpf_blob.o
 $(O)/libgmt.a $(O)/liblive.a: | $(GUARDED)
 	$(call msg,AR,$@)
@@ -185,7 +191,12 @@ $(O)/libgmt.a $(O)/liblive.a: | $(GUARDED)
 	$(Q)$(AR) qcs $@.new $(filter %.o,$^)
 	$(Q)mv $@.new $@
 
-$(O)/user/symbol/owners_builtin.o build/fuzz/user/symbol/owners_builtin.o: user/symbol/owners_builtin.S user/symbol/owners.conf
+$(EMBEDDED:%=$(O)/%.o): $(O)/%.o: %.S
+$(EMBEDDED:%=build/fuzz/%.o): build/fuzz/%.o: %.S
+$(O)/user/symbol/owners_builtin.o build/fuzz/user/symbol/owners_builtin.o: user/symbol/owners.conf
+PAGE     := $(wildcard user/sink/html/page/*.js user/sink/html/page/*.css)
+$(O)/user/sink/html/page.o build/fuzz/user/sink/html/page.o: $(PAGE)
+$(EMBEDDED:%=$(O)/%.o) $(EMBEDDED:%=build/fuzz/%.o):
 	$(call msg,AS,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -c $< -o $@
@@ -423,7 +434,7 @@ build/fuzz/%.o: %.c Makefile | $(SETUP)
 FUZZ_LIVE := $(addprefix build/fuzz/user/live/,probe/library.o probe/usdt_notes.o probe/mmap_watch.o process/procfs.o \
                process/settings.o nvidia/driver.o nvidia/inventory.o framework/library_kinds.o framework/pytorch.o) \
              $(CLI:%=build/fuzz/user/cli/%.o)
-build/fuzz/libgmt.a: $(LIB_SRC:%=build/fuzz/%.o) build/fuzz/user/symbol/owners_builtin.o $(FUZZ_LIVE)
+build/fuzz/libgmt.a: $(LIB_SRC:%=build/fuzz/%.o) $(EMBEDDED:%=build/fuzz/%.o) $(FUZZ_LIVE)
 	$(call msg,AR,$@)
 	$(Q)rm -f $@.new
 	$(Q)$(AR) qcs $@.new $^
@@ -458,7 +469,7 @@ static: $(O)/gpumemtrace-static
 test-programs: all $(if $(SAN),,static) unit $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) $(PYTHON_TESTS) standin \
                build/demos/train build/arm64/gmt.bpf.o $(FAULTS) $(if $(CROSS),,fuzz-programs)
 
-test: $(SETUP) test-programs
+test: $(SETUP) build/setup-browser.stamp test-programs
 	$(Q)BUILD=$(O) tests/run $(T)
 
 lint: $(O)/libgmt.a

@@ -3,7 +3,8 @@
 # Installs what the build and the tests need and the machine lacks, on Debian 12 or 13 or Ubuntu 24.04. Does nothing
 # when everything is there, so the script may be called at any time, also without a network.
 #
-#   tests/setup.sh [STAMP]     touches STAMP at the end, for make; WITH_BENCH=1 adds what `make bench` compares with,
+#   tests/setup.sh [STAMP]     touches STAMP at the end, for make; WITH_BROWSER=1 adds the browser of `make test`
+#                              (80 MB), WITH_BENCH=1 what `make bench` compares with,
 #                              WITH_KERNELS=1 what tests/kernels.sh boots kernels with,
 #                              WITH_ARM64=1 arm64's, too
 set -eu
@@ -38,12 +39,16 @@ zsh                zsh
 fish               fish
 less               less
 '
+browser='
+chromium           chromium
+'
 bench='
 bpftrace           bpftrace
 '
 kernels='
 qemu-system-x86    qemu-system-x86_64
 '
+[ -z "${WITH_BROWSER:-}" ] || extras="$extras$browser"
 [ -z "${WITH_BENCH:-}" ] || extras="$extras$bench"
 arm64='
 qemu-system-arm    qemu-system-aarch64

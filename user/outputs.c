@@ -19,6 +19,8 @@
 #include "say.h"
 #include "sink/oom/oom_sinks.h"
 
+#define TIMELINE_POINTS (1 << 20)     /* 32 MiB */
+
 const struct sink *outputs_format(const struct options *options)
 {
 	const struct sink *const *sink = sinks;
@@ -59,6 +61,8 @@ struct pipeline *outputs_pipeline(const struct options *options)
 
 	for (size_t i = 0; sinks[i]; i++)
 		wanted.keeps_ended |= options->files[i] && sinks[i]->write_history;
+	if (outputs_want(options, SINK_WANTS_TIMELINE))
+		wanted.timeline_points = TIMELINE_POINTS;
 	if (wanted.keeps_ended || has_dumps)
 		wanted.history_events = options->window.events;
 	return pipeline_new(&wanted);

@@ -13,7 +13,7 @@ from lib import check, equal
 
 USER = 1000
 SECRET = b"not to be written to\n"
-OUTPUTS = ("-o", "run.gmt"), ("--folded", "run.folded"), ("--snapshot", "run.pickle")
+OUTPUTS = ("-o", "run.gmt"), ("--folded", "run.folded"), ("--snapshot", "run.pickle"), ("--html", "run.html")
 # How a user puts something at a path.
 PLANTS = {
     "a link to root's file": lambda path, victim: os.symlink(victim, path),

@@ -35,6 +35,7 @@ def commands(folder):
     """(name, arguments, file that is written), of commands that need a run for each fault"""
     file = os.path.join(folder, "written")
     yield "report --folded", ["report", "--folded", file, RUN], file
+    yield "report --html", ["report", "--html", file, RUN], file
     yield "report --snapshot", ["report", "--snapshot", file, DUMP], file
     yield "oom --snapshot", ["oom", "--snapshot", file, DUMP], file
     yield "doctor", ["doctor"], None

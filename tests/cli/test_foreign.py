@@ -48,7 +48,7 @@ def run(*words, **more):
 
 
 COMMANDS = (("replay",), ("replay", "--full-stacks", "--top", "50"), ("replay", "--json"), ("oom",), ("oom", "--json"),
-            ("records",), ("records", "--json"), ("replay", "-q", "--folded", "-"))
+            ("records",), ("records", "--json"), ("replay", "-q", "--folded", "-"), ("replay", "-q", "--html", "-"))
 
 
 def recordings(folder):
@@ -59,6 +59,7 @@ def recordings(folder):
         hostile += is_hostile
         for words in COMMANDS:
             code, out, err = run(*words, copy)
+            out = out.replace(b"\t", b" ") if "--html" in words else out     # its scripts have tabs
             if code not in (0, 1) or first_bad(out) or first_bad(err):
                 bad[words].append((path, code, first_bad(out), first_bad(err)))
     check("the recordings' names are hostile now", hostile == len(KEPT) and len(KEPT) > 10, hostile)

@@ -201,7 +201,8 @@ def make(seed, sources, packer):
 def commands(path, folder):
     file = os.path.join(folder, "file")
     yield ["replay", path], None
-    yield ["replay", "--json", "--folded", file + ".folded", "--snapshot", file + ".pickle", path], file + ".pickle"
+    yield ["replay", "--json", "--folded", file + ".folded", "--html", file + ".html", "--snapshot", file + ".pickle",
+           path], file + ".pickle"
     yield ["oom", "--verbose", path], None
     yield ["oom", "--json", "--snapshot", file + ".oom.pickle", path], file + ".oom.pickle"
     yield ["records", path], None

@@ -69,10 +69,15 @@ static void check_json(const char *text)
 /* Where colours are asked for, escape sequences may be ours. */
 static void check_text(const struct sink *sink, const struct sink_opts *opts, const char *text)
 {
-	(void)sink;
-	for (; *text; text++)
-		must((unsigned char)*text >= ' ' || *text == '\n' || (opts->color && *text == '\033'),
-		     "no control character of a record");
+	bool is_page = sink->suffix && !strcmp(sink->suffix, ".html");
+	unsigned int scripts = 0;
+
+	for (; *text; text++) {
+		must((unsigned char)*text >= ' ' || *text == '\n' || (opts->color && *text == '\033') ||
+		     (is_page && *text == '\t'), "no control character of a record");
+		scripts += !strncmp(text, "</script", 8);
+	}
+	must(!is_page || scripts == 2, "no text of a record ends a script");
 }
 
 static void check_output(const struct sink *sink, const struct sink_opts *opts, struct out *out)
@@ -230,6 +235,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pipeline_options options = {
 		.watches_requests = true, .keeps_ended = true,
 		.history_events = all & ALL_LARGE ? MANY_EVENTS : SOME_EVENTS,
+		.timeline_points = all & ALL_LARGE ? MANY_EVENTS : SOME_EVENTS,
 	};
 	struct session s = {
 		.pipeline = pipeline_new(&options), .part = all >> ALL_PART_SHIFT,

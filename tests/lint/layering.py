@@ -39,6 +39,7 @@ ROOMS = {
     "sink/oom": "base core/terms core/view sink sink/text sink/json sink/report",
     "sink/formats": "base core/terms core/view sink sink/text sink/records sink/json sink/report sink/oom",
     "sink/export": "base core/terms core/view sink sink/text",
+    "sink/html": "base core/terms core/view sink sink/text sink/report",
     "screen": "base core/terms core/view sink sink/text sink/report",
     "live": "base core/terms core/pipeline source",
     "live/bpf": "base core/terms live",

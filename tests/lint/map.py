@@ -7,7 +7,7 @@ import sys
 
 from tap import Tap, files, text
 
-ENDS = (".h", ".c", ".py", ".sh", ".conf")
+ENDS = (".h", ".c", ".py", ".sh", ".conf", ".js")
 MOST = 160          # characters: one line of the map
 HEAD = """# Map
 

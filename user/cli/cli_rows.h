@@ -117,11 +117,12 @@ OPTION(0, "no-pager", NULL, SHOWN, FOR_PAGED, MEMBER(flag, no_pager),
 /* ---- What is kept ---- */
 OPTION('o', "output", "FILE", KEPT, FOR_STACKS,
        TAKES(take_output, .suffix = RECORDING_SUFFIX,
-	     .others = { { FOR_REPLAY, "write what the suffix says: .pickle, .folded" },
+	     .others = { { FOR_REPLAY, "write what the suffix says, as .html or .pickle" },
 			 { FOR_OOM, "write FILE.pickle, as --snapshot does" } }),
-       "write what the suffix says: .gmt, .pickle, .folded",
+       "write what the suffix says, as .gmt or .html",
        "Write a file at the end. The suffix of its name says which file: `.gmt`, or no suffix, is a recording"
-       " (see `RECORDINGS`), which only tracing writes; `.pickle` means `--snapshot`, and `.folded` means `--folded`."
+       " (see `RECORDINGS`), which only tracing writes. The suffixes of other files stand at the options that write"
+       " these files, as `.pickle` at `--snapshot`."
        " Another suffix is refused. `-` is standard output for a recording; the report then goes to standard error."
        " May be given several times, for several files.")
 OPTION(0, "", "FILE", KEPT, 0, TAKES(take_file), "", "")

@@ -8,7 +8,8 @@
 	X(plain)    /* a line for each process and GPU, then the report */        \
 	X(json)     /* JSON lines */                                              \
 	X(folded)   /* a file of folded stacks, for flame graphs */               \
-	X(snapshot) /* a file for PyTorch's memory viewers */
+	X(snapshot) /* a file for PyTorch's memory viewers */                     \
+	X(html)     /* a page for browsers, with memory over time */
 
 #define X(name) extern const struct sink sink_##name;
 SINKS(X)

@@ -55,6 +55,7 @@ struct sink_history {
 /* What tracing has to do for a file. */
 enum sink_want {
 	SINK_WANTS_BLOCKS = 1,      /* take stack traces and requested sizes of PyTorch's blocks */
+	SINK_WANTS_TIMELINE = 2,    /* keep memory over time (view_row.timeline) */
 };
 
 struct sink {

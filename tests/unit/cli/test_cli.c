@@ -13,6 +13,8 @@
 #include "cli/cli_commands.h"
 
 #define WORDS_MAX 40
+/* What -o takes beside recordings. */
+#define FILES "FILE.folded, FILE.pickle or FILE.html"
 
 struct parsed {
 	struct options options;
@@ -388,12 +390,12 @@ static void test_refused_outputs(void **state)
 		{ "--folded - -- x", "the command's output and '--folded -' cannot both go to standard output" },
 		{ "--snapshot - -o - -a", "'-o -' and '--snapshot -' cannot both go to standard output" },
 		{ "report a --snapshot - --json", "--json and '--snapshot -' cannot both go to standard output" },
-		{ "report a -o b.gmt", "'report' writes no recording: give -o a FILE.folded or FILE.pickle, not 'b.gmt'" },
-		{ "report a -o b", "'report' writes no recording: give -o a FILE.folded or FILE.pickle, not 'b'" },
+		{ "report a -o b.gmt", "'report' writes no recording: give -o a " FILES ", not 'b.gmt'" },
+		{ "report a -o b", "'report' writes no recording: give -o a " FILES ", not 'b'" },
 		{ "-a -o x.txt",
-		  "-o does not know the suffix '.txt' of 'x.txt': give -o a FILE.gmt, FILE.folded or FILE.pickle" },
+		  "-o does not know the suffix '.txt' of 'x.txt': give -o a FILE.gmt, " FILES },
 		{ "-a --output=a/x.gmt.gz",
-		  "-o does not know the suffix '.gz' of 'a/x.gmt.gz': give -o a FILE.gmt, FILE.folded or FILE.pickle" },
+		  "-o does not know the suffix '.gz' of 'a/x.gmt.gz': give -o a FILE.gmt, " FILES },
 		{ "oom a -o b.gmt", "'oom' writes no recording: give -o a FILE.pickle, not 'b.gmt'" },
 		{ "-a --window 5minutes", "--window takes a number of events (200k), a time (60s, 5min), an amount of memory"
 		  " (16MiB), a list of these, or off, not '5minutes'" },

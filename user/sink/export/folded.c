@@ -196,16 +196,16 @@ const struct sink sink_folded = {
 	.name = "folded",
 	.suffix = ".folded",
 	.help = "write stack traces for flame graphs; - is stdout",
-	.manual = "At the end, write all stack traces in folded form, which flamegraph.pl, inferno and speedscope read."
-		  " Each stack trace is a line: the process, the GPU and the frames from the outermost to the"
-		  " innermost, separated by semicolons, and then the bytes. If stack traces of PyTorch's blocks were"
-		  " taken (`--block-stacks`), the blocks take the place of PyTorch's segments, in which they lie: no"
-		  " byte counts twice, and `[cached, in no block]` is the part of the segments that no block uses. So"
-		  " the sum stays that of the driver's memory. With `--folded-by peak` the blocks are those at the"
-		  " blocks' own peak; with `allocated`, the blocks may add up to more than the segments, because"
-		  " segments are used again. If the file is empty, a sentence says why. gpumemtrace writes the whole"
-		  " file or no"
-		  " file. `-` is standard output; the report then goes to standard error.",
+	.manual = "At the end, write all stack traces in folded form (suffix `.folded`), which flamegraph.pl,"
+		  " inferno and speedscope read. Each stack trace is a line: the process, the GPU and the frames"
+		  " from the outermost to the innermost, separated by semicolons, and then the bytes. If stack"
+		  " traces of PyTorch's blocks were taken (`--block-stacks`), the blocks take the place of PyTorch's"
+		  " segments, in which they lie: no byte counts twice, and `[cached, in no block]` is the part of"
+		  " the segments that no block uses. So the sum stays that of the driver's memory. With `--folded-by"
+		  " peak` the blocks are those at the blocks' own peak; with `allocated`, the blocks may add up to"
+		  " more than the segments, because segments are used again. If the file is empty, a sentence says"
+		  " why. gpumemtrace writes the whole file or no file. `-` is standard output; the report then goes"
+		  " to standard error.",
 	.ask = ask_all_stacks,
 	.why_empty = why_folded_is_empty,
 	.write = write_folded,

@@ -294,11 +294,11 @@ const struct sink sink_snapshot = {
 	.name = "snapshot",
 	.suffix = ".pickle",
 	.help = "write a snapshot for PyTorch's viewers; - is stdout",
-	.manual = "At the end, write the history of device memory as a file for PyTorch's memory viewers; see"
-		  " `SNAPSHOTS`. While tracing, this option implies `--block-stacks` and `--requested-sizes`. The"
-		  " snapshot of a recording has stack traces of PyTorch's blocks only if the recording was made with"
-		  " `--snapshot` or `--block-stacks`. gpumemtrace writes the whole file or no file. `-` is"
-		  " standard output; the report then goes to standard error.",
+	.manual = "At the end, write the history of device memory as a file for PyTorch's memory viewers (suffix"
+		  " `.pickle`); see `SNAPSHOTS`. While tracing, this option implies `--block-stacks` and"
+		  " `--requested-sizes`. The snapshot of a recording has stack traces of PyTorch's blocks only if"
+		  " the recording was made with `--snapshot` or `--block-stacks`. gpumemtrace writes the whole file"
+		  " or no file. `-` is standard output; the report then goes to standard error.",
 	.wants = SINK_WANTS_BLOCKS,
 	.write_history = write_snapshot,
 };

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sink/html/html_data.h"
+
+#include <inttypes.h>
+
+#include "base/out.h"
+#include "core/view/finding.h"
+#include "core/view/view.h"
+#include "sink/html/html_series.h"
+#include "sink/html/html_text.h"
+#include "sink/text/finding_text.h"
+#include "sink/text/stack_text.h"
+#include "sink/text/text.h"
+
+/* ---- what all processes share ---- */
+
+static json_t *page_symbols(const struct view *view)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < view->symbol_count; i++) {
+		struct out name;
+
+		out_init_mem(&name);
+		stack_text_name(&name, &view->symbols[i]);
+		js_append(list, html_text_of(&name));
+	}
+	return list;
+}
+
+/* [frames, owner, module, line]; -1 where there is none. */
+static json_t *page_stack(const struct view *view, const struct view_stack *stack)
+{
+	json_t *list = js_array(), *frames = js_array();
+	struct out head;
+
+	for (uint32_t i = 0; i < stack->frame_count; i++)
+		js_append(frames, js_u64(stack->frames[i]));
+	out_init_mem(&head);
+	stack_text_head(&head, view, stack);
+	js_append(list, frames);
+	js_append(list, js_u64(stack->owner));
+	js_append(list, json_integer(stack->module == VIEW_NO_MODULE ? -1 : (json_int_t)stack->module));
+	js_append(list, html_text_of(&head));
+	js_append(list, js_u64(stack->state));
+	return list;
+}
+
+static json_t *page_stacks(const struct view *view)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < view->stack_count; i++)
+		js_append(list, page_stack(view, &view->stacks[i]));
+	return list;
+}
+
+static json_t *page_words(char *const *words, size_t count)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < count; i++)
+		js_append(list, js_word(words[i]));
+	return list;
+}
+
+static json_t *page_owners(const struct view *view)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < view->owner_count; i++)
+		js_append(list, js_word(view->owners[i].text));
+	return list;
+}
+
+static json_t *page_classes(void)
+{
+	json_t *list = js_array();
+
+	for (unsigned int i = 0; i < GMT_CLASS_COUNT; i++)
+		js_append(list, js_word(gmt_class_text(i)));
+	return list;
+}
+
+static json_t *page_finding(const struct view *view, const struct finding *f)
+{
+	struct out sentence, line;
+	const char *remedy = finding_text_remedy(view, f);
+
+	out_init_mem(&sentence);
+	finding_text_say(&sentence, view, f);
+	out_init_mem(&line);
+	if (f->line)
+		stack_text_line(&line, view, f->line);
+	return JS_OBJECT({ "label", js_word(finding_text_label(f->kind)) }, { "sentence", html_text_of(&sentence) },
+			 { "line", html_text_of(&line) }, { "remedy", js_word(remedy ? remedy : "") },
+			 { "ground", js_word(finding_ground_name(finding_ground(f->kind))) },
+			 { "process", json_integer(f->proc == FINDING_NONE ? -1 : (json_int_t)f->proc) },
+			 { "row", json_integer(f->row == FINDING_NONE ? -1 : (json_int_t)f->row) });
+}
+
+static json_t *page_findings(const struct view *view)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < view->finding_count; i++)
+		js_append(list, page_finding(view, &view->findings[i]));
+	return list;
+}
+
+/* ---- processes ---- */
+
+static json_t *page_row(const struct view *view, const struct view_row *row)
+{
+	const struct view_gpu *gpu = row->gpu == VIEW_GPU_UNKNOWN ? NULL : &view->gpus[row->gpu];
+	const struct view_timeline *t = row->timeline;
+
+	return JS_OBJECT({ "gpu", js_word(text_gpu(view, row->gpu).s) },
+			 { "ordinal", js_word(text_ordinal(view, row).s) },
+			 { "gpu_name", js_word(gpu ? gpu->name : "") }, { "total", js_u64(gpu ? gpu->total_bytes : 0) },
+			 { "calls", t ? html_series(view, &t->calls) : json_null() },
+			 { "levels", t ? html_series(view, &t->levels) : json_null() },
+			 { "blocks", t && t->has_blocks ? html_series(view, &t->blocks) : json_null() });
+}
+
+static json_t *page_process(const struct view *view, const struct view_proc *proc)
+{
+	uint64_t attach_ns = proc->attach_ts_ns > view->start_ns ? proc->attach_ts_ns - view->start_ns : 0;
+	json_t *rows = js_array();
+
+	for (size_t i = 0; i < proc->row_count; i++)
+		js_append(rows, page_row(view, &proc->rows[i]));
+	return JS_OBJECT({ "pid", js_u64(proc->tgid) }, { "comm", JS_TEXT(proc->comm) },
+			 { "command", JS_TEXT(proc->cmdline) }, { "from_start", json_boolean(proc->from_start) },
+			 { "attach_ns", js_u64(attach_ns) }, { "rows", rows });
+}
+
+static json_t *page_processes(const struct view *view)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < view->proc_count; i++)
+		js_append(list, page_process(view, &view->procs[i]));
+	return list;
+}
+
+void html_put_data(struct out *out, const struct view *view)
+{
+	out_printf(out, "<script type=\"application/json\" id=\"data\">{\"start_ns\":%" PRIu64, view->start_ns);
+	html_put_json(out, "wall_ms", js_u64(view->wall_start_ns / 1000000));
+	html_put_json(out, "length_ns", js_u64(view->now_ns - view->start_ns));
+	html_put_json(out, "lost", js_u64(view_lost(view)));
+	html_put_json(out, "symbols", page_symbols(view));
+	html_put_json(out, "stacks", page_stacks(view));
+	html_put_json(out, "owners", page_owners(view));
+	html_put_json(out, "modules", page_words(view->modules, view->module_count));
+	html_put_json(out, "classes", page_classes());
+	html_put_json(out, "findings", page_findings(view));
+	html_put_json(out, "processes", page_processes(view));
+	out_text(out, "}</script>\n");
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The numbers and names of the HTML report, as JSON in a script of type application/json. */
+#ifndef GPUMEMTRACE_SINK_HTML_HTML_DATA_H
+#define GPUMEMTRACE_SINK_HTML_HTML_DATA_H
+
+struct out;
+struct view;
+
+void html_put_data(struct out *out, const struct view *view);
+
+#endif

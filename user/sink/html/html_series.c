@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sink/html/html_series.h"
+
+#include <stdlib.h>
+
+#include "base/out.h"
+#include "core/view/view.h"
+#include "sink/html/html_text.h"
+#include "sink/html/packed.h"
+
+/* For each frame: time since the frame before, why, number, the sum, its least and most, the count of points; for each
+ * point: its key less the key before, bytes, least and most. */
+static json_t *frames_to_json(const struct view_series *s, uint64_t start_ns)
+{
+	uint64_t *live = calloc(s->key_count + 1u, sizeof(*live)), sum = 0, ts = start_ns;
+	struct out text;
+	struct packed p = { .out = &text };
+
+	out_init_mem(&text);
+	for (uint32_t i = 0; live && i < s->frame_count; i++) {
+		const struct series_frame *f = &s->frames[i];
+		uint32_t key = 0;
+
+		packed_change(&p, ts, f->ts_ns);
+		packed_number(&p, f->why);
+		packed_number(&p, f->number);
+		packed_change(&p, sum, f->live);
+		packed_number(&p, f->live - f->least);
+		packed_number(&p, f->most - f->live);
+		packed_number(&p, f->count);
+		ts = f->ts_ns;
+		sum = f->live;
+		for (uint32_t n = 0; n < f->count; n++) {
+			const struct series_point *point = &s->points[f->first + n];
+
+			packed_number(&p, point->key - key);
+			packed_change(&p, live[point->key], point->live);
+			packed_number(&p, point->live - point->least);
+			packed_number(&p, point->most - point->live);
+			key = point->key;
+			live[key] = point->live;
+		}
+	}
+	packed_end(&p);
+	free(live);
+	return html_text_of(&text);
+}
+
+json_t *html_series(const struct view *view, const struct view_series *s)
+{
+	json_t *keys = js_array(), *left_out = js_array();
+
+	for (uint32_t i = 0; i < s->key_count; i++) {
+		json_t *key = js_array();
+
+		js_append(key, js_u64(s->keys[i].stack));
+		js_append(key, js_u64(s->keys[i].what));
+		js_append(key, js_u64(s->keys[i].at_peak));
+		js_append(key, js_u64(s->keys[i].is_segment));
+		js_append(key, js_u64(s->keys[i].asked));
+		js_append(keys, key);
+	}
+	for (int why = 0; why < SERIES_WHY_COUNT; why++)
+		js_append(left_out, js_u64(s->left_out[why]));
+	return JS_OBJECT({ "keys", keys }, { "frame_count", js_u64(s->frame_count) },
+			 { "frames", frames_to_json(s, view->start_ns) }, { "peak", js_u64(s->peak) },
+			 { "peak_ns", js_u64(s->peak_ts_ns > view->start_ns ? s->peak_ts_ns - view->start_ns : 0) },
+			 { "slot_ns", js_u64(s->slot_ns) }, { "left_out", left_out },
+			 { "keys_merged", js_u64(s->keys_merged) });
+}
