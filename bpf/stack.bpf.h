@@ -154,7 +154,8 @@ static __always_inline void stack_walk_start(struct stack_state *s, struct stack
 	unwind_start(&s->walk, start->pc, start->sp, start->fp, unwind_stack_end(task, &thread->stack, start->sp),
 		     unwind_trampoline(task), s->space.mapping_count, gmt.config.stack_depth);
 	s->py.next = 0;
-	s->py.reason = GMT_PY_END_NO_STATE;
+	/* Not begun: the collector may learn later that the process runs Python. */
+	s->py.reason = GMT_PY_END_NONE;
 	if (mode != GMT_STACKS_NATIVE && s->space.python.boundary)
 		gmt_py_start(&s->space.python, &s->py, stack_thread_pointer(task));
 	if (mode == GMT_STACKS_PYTHON) {

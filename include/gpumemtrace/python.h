@@ -101,14 +101,17 @@ struct gmt_py_frame {
 
 /* Why a walk ended. X(NAME, value, json name, text), append-only as the lists of terms.h. */
 #define GMT_PY_REASONS(X)                                                     \
-	X(NONE, 0, "none", "not ended") \
+	X(NONE, 0, "none", "not ended, or not begun") \
 	X(ROOT, 1, "root", "the thread's outermost frame") \
 	X(NO_STATE, 2, "no_state", "thread without Python state") \
 	X(STALE, 3, "stale", "thread state of another thread") \
 	X(FAULT, 4, "fault", "memory could not be read") \
 	X(BAD_POINTER, 5, "bad_pointer", "pointer that is no address") \
 	X(DEPTH, 6, "depth", "more frames than are taken") \
-	X(INTERPRETERS, 7, "interpreters", "one of several interpreters of Python up to 3.11, without the GIL")
+	X(INTERPRETERS, 7, "interpreters", "one of several interpreters of Python up to 3.11, without the GIL") \
+	/* The collector says these two, of stacks that BPF sent without them. */ \
+	X(UNRECOGNIZED, 8, "unrecognized", "taken before Python was recognized") \
+	X(UNNAMED, 9, "unnamed", "code was gone before its name was read")
 
 enum gmt_py_reason {
 #define X(name, value, ...) GMT_PY_END_##name = value,
@@ -117,10 +120,10 @@ enum gmt_py_reason {
 	GMT_PY_REASON_COUNT
 };
 
-/* Bit r: a stack that ended for reason r lacks Python frames. */
+/* Bit r: a stack that ended for reason r lacks Python frames, or names of them. */
 #define GMT_PY_CUT                                                                        \
 	(1u << GMT_PY_END_FAULT | 1u << GMT_PY_END_BAD_POINTER | 1u << GMT_PY_END_DEPTH | \
-	 1u << GMT_PY_END_INTERPRETERS)
+	 1u << GMT_PY_END_INTERPRETERS | 1u << GMT_PY_END_UNRECOGNIZED | 1u << GMT_PY_END_UNNAMED)
 
 /* FNV-1a over words, with its 32-bit basis and prime; never 0. */
 static inline __attribute__((always_inline)) __u32 gmt_py_check(const __u32 *words, __u8 mask)

@@ -26,6 +26,8 @@ BOUND = 60                      # seconds within which a session ends, on a busy
 # A kernel that seems to lack global functions verifies the programs for a minute.
 SLOW = "probe_kern_btf_func_global"
 READERS = ("worker_run", "keeper_run")
+# How walks end that lack neither frames nor names.
+COMPLETE = {"native": ("root", "zero"), "python": ("none", "root", "no_state", "stale")}
 
 
 def numbers(report):
@@ -37,6 +39,12 @@ def numbers(report):
 def names(report):
     """The functions in stacks."""
     return {symbol["function"] for symbol in report["symbols"] if symbol["function"]}
+
+
+def says_incomplete(report):
+    """Whether the report counts stacks that lack frames or names."""
+    return any(count and name not in COMPLETE[language] for process in report["processes"]
+               for language in COMPLETE for name, count in process["unwinding"][language].items())
 
 
 def warnings(report):
@@ -95,7 +103,7 @@ class Session:
             return "no report"
         if numbers(report) != self.totals:
             return f"other totals: {numbers(report)}"
-        gone = self.names - names(report) if self.is_steady else ()
+        gone = self.names - names(report) if self.is_steady and not says_incomplete(report) else ()
         return f"no names: {gone}" if gone else None
 
     def what_is_wrong(self, fault, folder):

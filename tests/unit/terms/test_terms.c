@@ -143,6 +143,8 @@ struct pin {
 	X(gmt_py_reason_name, GMT_PY_END_BAD_POINTER, 5, "bad_pointer", 0)        \
 	X(gmt_py_reason_name, GMT_PY_END_DEPTH, 6, "depth", 0)                    \
 	X(gmt_py_reason_name, GMT_PY_END_INTERPRETERS, 7, "interpreters", 0)                    \
+	X(gmt_py_reason_name, GMT_PY_END_UNRECOGNIZED, 8, "unrecognized", 0)                    \
+	X(gmt_py_reason_name, GMT_PY_END_UNNAMED, 9, "unnamed", 0)                \
 	X(NULL, GMT_HISTORY_NOTHING, 0, NULL, 0)                                  \
 	X(NULL, GMT_HISTORY_BLOCK_ALLOC, 1, NULL, 0)                              \
 	X(NULL, GMT_HISTORY_BLOCK_FREE, 2, NULL, 0)                               \
@@ -197,7 +199,7 @@ SIZE(GMT_SHED_COUNT, 5);
 SIZE(GMT_OOM_OUTCOME_COUNT, 5);
 SIZE(GMT_OOM_SIGN_COUNT, 8);
 SIZE(GMT_UNWIND_REASON_COUNT, 18);
-SIZE(GMT_PY_REASON_COUNT, 8);
+SIZE(GMT_PY_REASON_COUNT, 10);
 SIZE(GMT_HISTORY_KIND_COUNT, 6);
 
 /* Record kinds, and their sizes as version 0.1.0 wrote them. A structure that grows needs a reader that takes the old size,

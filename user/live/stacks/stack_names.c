@@ -39,6 +39,7 @@ struct naming {
 	uint32_t count;                  /* ids given out */
 	uint32_t most;                   /* IDS_MAX, or less for a test */
 	uint32_t frame_count;            /* of the stack that is named */
+	bool lacks_names;                /* ... and whether Python frames of it have no name */
 	uint32_t frames[FRAMES_MAX + 1]; /* and one that pads */
 };
 
@@ -198,6 +199,7 @@ static void add_python(struct naming *naming, struct space *space, uint64_t code
 		symbol.line = at.line > 0 ? (uint32_t)at.line : 0;
 	} else {
 		symbol.offset = frame.code;
+		naming->lacks_names = true;
 	}
 	add_frame(naming, &symbol);
 }
@@ -237,12 +239,13 @@ void naming_python(struct naming *naming, struct space *space, const struct gmt_
 	}
 }
 
-void naming_stack(struct naming *naming, struct space *space, const struct gmt_stack *stack)
+void naming_stack(struct naming *naming, struct space *space, struct gmt_stack *stack, bool is_changed)
 {
 	uint32_t count = stack->count, moment = walk_moment(stack);
 
 	forget_many(naming);
 	naming->frame_count = 0;
+	naming->lacks_names = false;
 	for (uint32_t i = 0; i < count; i++) {
 		if (!(stack->words[i] & GMT_FRAME_PYTHON)) {
 			if (!is_shown_by_python(stack, i))
@@ -252,5 +255,11 @@ void naming_stack(struct naming *naming, struct space *space, const struct gmt_s
 			i++;
 		}
 	}
+	if (naming->lacks_names && !(GMT_PY_CUT >> (stack->py_reason & 31) & 1)) {
+		stack->py_reason = GMT_PY_END_UNNAMED;
+		is_changed = true;
+	}
+	if (is_changed)
+		naming->put(naming->arg, stack, stack->hdr.size);
 	put_frames(naming, stack);
 }

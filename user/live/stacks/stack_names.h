@@ -6,6 +6,7 @@
 #ifndef GPUMEMTRACE_LIVE_STACKS_STACK_NAMES_H
 #define GPUMEMTRACE_LIVE_STACKS_STACK_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <gpumemtrace/wire.h>
@@ -24,8 +25,10 @@ void naming_free(struct naming *naming);
 /* Gives back the memory of all names. Symbols get new ids from now on. */
 void naming_forget(struct naming *naming);
 
-/* Names a stack of the space's process. What may have been other code than the lists of mappings say has no name. */
-void naming_stack(struct naming *naming, struct space *space, const struct gmt_stack *stack);
+/* Names a stack of the space's process. What may have been other code than the lists of mappings say has no name. If
+ * Python frames have none, the stack gets the reason GMT_PY_END_UNNAMED, unless it has a reason that says as much. A
+ * stack with a new reason is put once more, and so is one that `is_changed` says to be another than was put. */
+void naming_stack(struct naming *naming, struct space *space, struct gmt_stack *stack, bool is_changed);
 
 /* Reads the names of Python's frames in advance, as they may soon be gone. */
 void naming_python(struct naming *naming, struct space *space, const struct gmt_stack *stack);

@@ -106,10 +106,13 @@ static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t 
 	turns_begin(&work->turns, worked->user);
 	while (worked->named < worked->unnamed.used && stream_now_ns() < until_ns) {
 		struct gmt_stack *stack = records_next(&worked->unnamed, &worked->named);
+		bool is_changed = walk_check(&worked->space, stack, false);
 
-		if (walk_check(&worked->space, stack, false))
-			work->calls.put(work->calls.arg, stack, stack->hdr.size);
-		naming_stack(work->naming, &worked->space, stack);
+		if (stack_lacks_python(&worked->space, stack)) {
+			stack->py_reason = GMT_PY_END_UNRECOGNIZED;
+			is_changed = true;
+		}
+		naming_stack(work->naming, &worked->space, stack, is_changed);
 		work->waiting--;
 		__atomic_add_fetch(&work->named, 1, __ATOMIC_RELAXED);
 	}

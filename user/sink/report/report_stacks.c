@@ -242,7 +242,7 @@ void report_unwinding(struct out *out, const struct view_unwinding *u)
 			   gmt_unwind_reason_text(i));
 		lead = ", ";
 	}
-	lead = "; Python frames missing: ";
+	lead = "; Python frames or their names missing: ";
 	for (int i = 0; i < GMT_PY_REASON_COUNT; i++) {
 		if (!u->py_reasons[i] || !(GMT_PY_CUT >> i & 1))
 			continue;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Stacks of Python that were taken or named at a bad moment say so, and no others do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "live/stacks/address_space.h"
+#include "live/stacks/stack_names.h"
+#include "live/stacks/stack_needs.h"
+#include "parse/client.h"
+
+#define EVAL 0x7000u             /* an address in CPython's eval function */
+#define OTHER 0x9000u            /* and an address elsewhere */
+
+static _Alignas(struct gmt_stack) unsigned char bytes[sizeof(struct gmt_stack) + 8 * sizeof(__u64)];
+
+static struct gmt_stack *stack_of(enum gmt_unwind_reason reason, enum gmt_py_reason py_reason, uint64_t first, uint64_t second)
+{
+	struct gmt_stack *stack = (void *)bytes;
+
+	*stack = (struct gmt_stack){
+		.hdr = { .kind = GMT_KIND_STACK, .size = sizeof(*stack) + 3 * sizeof(__u64) },
+		.id = 1, .count = 2, .reason = (uint8_t)reason, .py_reason = (uint8_t)py_reason,
+	};
+	stack->words[0] = first;
+	stack->words[1] = second;
+	stack->words[2] = 0;     /* the moment */
+	return stack;
+}
+
+static struct space space_of(enum space_python python)
+{
+	static struct module modules[] = { { .kind = MODULE_FILE, .path = "/lib/libpython3.11.so.1.0", .name = "libpython3.11.so.1.0" } };
+	struct space space = { .with_python = true, .python_state = python, .modules = { .list = modules, .count = 1 } };
+
+	space.python.config.eval_count = 1;
+	space.python.config.eval[0] = (struct gmt_py_range){ EVAL - 0x100, EVAL + 0x100 };
+	return space;
+}
+
+static bool is_lacking(enum space_python python, enum gmt_unwind_reason reason, enum gmt_py_reason py_reason, uint64_t second)
+{
+	struct space space = space_of(python);
+
+	return stack_lacks_python(&space, stack_of(reason, py_reason, OTHER | GMT_FRAME_EXACT, second));
+}
+
+static void frames_of_the_eval_function_lack_python(void **state)
+{
+	(void)state;
+	assert_true(is_lacking(SPACE_PYTHON_FOUND, GMT_UNWIND_END_ROOT, GMT_PY_END_NONE, EVAL));
+	/* The process ended before it answered: its tables know the eval function. */
+	assert_true(is_lacking(SPACE_PYTHON_UNKNOWN, GMT_UNWIND_END_ROOT, GMT_PY_END_NONE, OTHER | GMT_FRAME_EVAL));
+	assert_true(is_lacking(SPACE_PYTHON_NONE, GMT_UNWIND_END_ROOT, GMT_PY_END_NONE, OTHER | GMT_FRAME_EVAL));
+	assert_false(is_lacking(SPACE_PYTHON_FOUND, GMT_UNWIND_END_ROOT, GMT_PY_END_NONE, OTHER | GMT_FRAME_PYTHON));
+}
+
+static void a_thread_without_python_lacks_none(void **state)
+{
+	(void)state;
+	assert_false(is_lacking(SPACE_PYTHON_FOUND, GMT_UNWIND_END_ROOT, GMT_PY_END_NONE, OTHER));
+	assert_false(is_lacking(SPACE_PYTHON_UNKNOWN, GMT_UNWIND_END_ROOT, GMT_PY_END_NONE, OTHER));
+	/* BPF knew Python, and the thread had no state. */
+	assert_false(is_lacking(SPACE_PYTHON_FOUND, GMT_UNWIND_END_NO_ROW, GMT_PY_END_NO_STATE, OTHER));
+}
+
+static void a_broken_walk_may_have_missed_python(void **state)
+{
+	(void)state;
+	assert_true(is_lacking(SPACE_PYTHON_FOUND, GMT_UNWIND_END_NOT_WALKED, GMT_PY_END_NONE, OTHER));
+	assert_true(is_lacking(SPACE_PYTHON_UNKNOWN, GMT_UNWIND_END_NO_TABLE, GMT_PY_END_NONE, OTHER));
+}
+
+static void a_process_without_python_lacks_none(void **state)
+{
+	struct space space = space_of(SPACE_PYTHON_UNKNOWN);
+
+	(void)state;
+	assert_false(is_lacking(SPACE_PYTHON_NONE, GMT_UNWIND_END_NOT_WALKED, GMT_PY_END_NONE, OTHER));
+	assert_false(is_lacking(SPACE_PYTHON_REFUSED, GMT_UNWIND_END_ROOT, GMT_PY_END_NONE, OTHER | GMT_FRAME_EVAL));
+	space.modules.count = 0;
+	assert_false(stack_lacks_python(&space, stack_of(GMT_UNWIND_END_NO_TABLE, GMT_PY_END_NONE, OTHER, OTHER)));
+	space = space_of(SPACE_PYTHON_FOUND);
+	space.with_python = false;      /* --stacks=native */
+	assert_false(stack_lacks_python(&space, stack_of(GMT_UNWIND_END_ROOT, GMT_PY_END_NONE, OTHER, EVAL)));
+}
+
+/* ---- names ---- */
+
+static int put_reason;           /* of the last stack that was put; -1: none was */
+
+static void put_record(void *arg, const void *record, size_t size)
+{
+	const struct gmt_stack *stack = record;
+
+	(void)arg, (void)size;
+	if (stack->hdr.kind == GMT_KIND_STACK)
+		put_reason = stack->py_reason;
+}
+
+/* Names a stack of a Python frame whose code object cannot be read. */
+static int reason_of_unreadable(enum gmt_py_reason reason, uint64_t first)
+{
+	struct space space = { .tgid = 0, .with_python = true };
+	struct naming *naming = naming_new(NULL, put_record, NULL, NULL);
+
+	put_reason = -1;
+	naming_stack(naming, &space, stack_of(GMT_UNWIND_END_ROOT, reason, first, 0), false);
+	naming_free(naming);
+	return put_reason;
+}
+
+static void code_without_a_name_is_told(void **state)
+{
+	(void)state;
+	assert_int_equal(reason_of_unreadable(GMT_PY_END_ROOT, OTHER | GMT_FRAME_PYTHON), GMT_PY_END_UNNAMED);
+	assert_int_equal(reason_of_unreadable(GMT_PY_END_NONE, OTHER | GMT_FRAME_PYTHON), GMT_PY_END_UNNAMED);
+	/* What is said already stays, and a stack that has not changed is not put. */
+	assert_int_equal(reason_of_unreadable(GMT_PY_END_DEPTH, OTHER | GMT_FRAME_PYTHON), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_of_the_eval_function_lack_python),
+		cmocka_unit_test(a_thread_without_python_lacks_none),
+		cmocka_unit_test(a_broken_walk_may_have_missed_python),
+		cmocka_unit_test(a_process_without_python_lacks_none),
+		cmocka_unit_test(code_without_a_name_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
