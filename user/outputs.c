@@ -123,6 +123,7 @@ struct sink_opts outputs_opts(const struct options *options, int fd)
 		.recording = recording && strcmp(recording, "-") ? recording : NULL,
 		.color = cli_use_color(options, isatty(fd)),
 		.columns = columns,
+		.top = options->top,
 		.full = options->full || options->full_stacks,
 		.full_stacks = options->full_stacks,
 		.verbose = options->verbose > 0,

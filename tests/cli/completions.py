@@ -133,7 +133,7 @@ def zsh(table):
         for option in options_of(table, command["word"]):
             yield f"\t\t\t{zsh_option(table, option, command['word'])}"
         if command["word"] in readers(table):
-            yield "\t\t\t'1:recording:_files -g \"*.gmt\"'"
+            yield "\t\t\t'" + ("*" if command["arguments"].count("FILE") > 1 else "1") + ":recording:_files -g \"*.gmt\"'"
         yield "\t\t)\n\t\t;;"
     yield "\tesac\n}"
 

@@ -27,6 +27,8 @@ CASES = [
     ("gpumemtrace --", ["--pid", "--stacks", "--ring-size"], ["--kind", "--from"]),
     ("gpumemtrace report ", ["run.gmt"], ["run.pickle", "notes.txt"]),
     ("gpumemtrace report -o ", ["run.pickle"], ["run.gmt", "notes.txt"]),
+    ("gpumemtrace diff run.gmt ", ["run.gmt"], ["run.pickle", "notes.txt"]),
+    ("gpumemtrace diff --", ["--full", "--top", "--json", "--strict"], ["--pid", "--folded"]),
     ("gpumemtrace -a -o ", ["run.gmt", "run.pickle"], ["notes.txt"]),
     ("gpumemtrace -a --stacks ", ["full", "native", "python", "fp", "off"], ["run.gmt"]),
     ("gpumemtrace -a --oom-dir ", ["off", "dumps"], ["full"]),

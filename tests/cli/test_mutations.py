@@ -205,6 +205,8 @@ def commands(path, folder):
            path], file + ".pickle"
     yield ["oom", "--verbose", path], None
     yield ["oom", "--json", "--snapshot", file + ".oom.pickle", path], file + ".oom.pickle"
+    yield ["diff", path, DATA[0]], None
+    yield ["diff", "--json", path, path], None
     yield ["records", path], None
     yield ["records", "--json", path], None
 

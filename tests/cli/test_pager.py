@@ -60,7 +60,7 @@ def lines_of(printed):
 
 
 def what_is_paged():
-    for words in (["report", DATA], ["oom", DATA], ["records", DATA], ["list"]):
+    for words in (["report", DATA], ["oom", DATA], ["diff", "--full", DATA, "@end"], ["records", DATA], ["list"]):
         status, printed = on_terminal(*words, env=MARK)
         lines = lines_of(printed)
         check(f"{words[0]} on a terminal goes through the pager", status == 0 and lines and

@@ -15,6 +15,7 @@ sys.path.insert(1, os.path.join(TOP, "tests"))
 import schemalib  # noqa: E402
 
 RECORDINGS = sorted(glob.glob(os.path.join(TOP, "tests", "data", "**", "*.gmt"), recursive=True))
+DIFF_WITH = os.path.join(TOP, "tests", "data", "kept", "train.gmt")
 SECONDS = 60   # between the making of a line and the look at it, on a busy machine
 
 
@@ -38,12 +39,13 @@ def main():
         skip("the schema describes all JSON", "no python3-jsonschema")
         return done()
     check("the schema is a schema", not list(schemalib.wrong_schema()), "\n".join(schemalib.wrong_schema()))
-    commands = {"report": RECORDINGS, "oom": RECORDINGS, "records": RECORDINGS, "doctor": [None], "list": [None]}
+    commands = {"report": RECORDINGS, "oom": RECORDINGS, "records": RECORDINGS, "doctor": [None], "list": [None],
+                "diff": RECORDINGS}
     for command, files in commands.items():
         since = datetime.datetime.now(datetime.timezone.utc)
         found, wrong = [], []
         for path in files:
-            made = values(command, *([path] if path else []))
+            made = values(command, *([path] if path else []), *([DIFF_WITH] if command == "diff" else []))
             # Of many records of one kind the first few say as much as all.
             found += made if command != "records" else list({value["kind"]: value for value in made}.values())
         for value in found:

@@ -26,6 +26,7 @@ ROOMS = {
     "core/oom": "base core/terms core/account core/rm core/ledger core/framework core/history",
     "core/pipeline": "base core/terms core/ledger core/framework core/history core/timeline core/oom",
     "core/view": "base core/*",
+    "core/compare": "base core/*",
     "source": "base core/terms",
     "symbol/elf": "base parse core/terms",
     "symbol/python": "base parse core/terms symbol/elf",
@@ -37,7 +38,8 @@ ROOMS = {
     "sink/json": "base core/terms core/view sink sink/text",
     "sink/report": "base core/terms core/view sink sink/text",
     "sink/oom": "base core/terms core/view sink sink/text sink/json sink/report",
-    "sink/formats": "base core/terms core/view sink sink/text sink/records sink/json sink/report sink/oom",
+    "sink/compare": "base core/terms core/view core/compare sink sink/text sink/json",
+    "sink/formats": "base core/terms core/view sink sink/text sink/compare sink/records sink/json sink/report sink/oom",
     "sink/export": "base core/terms core/view sink sink/text",
     "sink/html": "base core/terms core/view sink sink/text sink/report",
     "screen": "base core/terms core/view sink sink/text sink/report",
@@ -55,7 +57,7 @@ ROOMS = {
     "commands": "base core/* source symbol symbol/* sink sink/* live live/* cli top",
 }
 # A header of few rooms.
-PRIVATE = {"core/ledger/ledger_state.h": {"core/ledger", "core/oom", "core/history", "core/view"}}
+PRIVATE = {"core/ledger/ledger_state.h": {"core/ledger", "core/oom", "core/history", "core/view", "core/compare"}}
 FOLDER_SOURCES = 25  # .c files in a folder
 REPLACING = {"nvml_none.o", "glibc_old.o"}  # what the linker takes instead of nvml.o, and of the C library
 TABLES = {"user/sink/registry.o"}  # its rows are what other rooms of the same row define
@@ -149,7 +151,7 @@ def shown_to_sinks():
         if name and name not in seen:
             seen.add(name)
             todo += graph.get(name, set())
-    return {name for name in seen if row(name) == "core" and room(name) not in ("core/terms", "core/view")
+    return {name for name in seen if row(name) == "core" and room(name) not in ("core/terms", "core/view", "core/compare")
             and not os.path.basename(name).startswith("view_")}
 
 

@@ -134,7 +134,8 @@ static int apply_option(const struct cli_table *table, struct options *options, 
 
 static bool takes_file(const struct options *options)
 {
-	return options->command == CLI_REPORT || options->command == CLI_OOM || options->command == CLI_RECORDS;
+	return options->command == CLI_REPORT || options->command == CLI_OOM || options->command == CLI_DIFF ||
+	       options->command == CLI_RECORDS;
 }
 
 static bool is_recording(const char *path)
@@ -155,12 +156,14 @@ static int take_word(struct options *options, const char *word, char **cause)
 		options->input = word;
 		return 0;
 	}
-	if (options->command == CLI_OOM) {
+	if (options->command == CLI_OOM || (options->command == CLI_DIFF && !options->more.count)) {
 		options->more.texts = xreallocarray(options->more.texts, options->more.count + 1, sizeof(word));
 		options->more.texts[options->more.count++] = word;
 		return 0;
 	}
 	command = cli_commands[options->command].word;
+	if (options->command == CLI_DIFF)
+		return cli_wrong(cause, "'diff' takes two recordings: '%s' is one too many", word);
 	if (takes_file(options))
 		return cli_wrong(cause, "'%s' takes one recording: '%s' is one too many", command, word);
 	if (options->command == CLI_TOP)
@@ -302,6 +305,9 @@ static int check_options(const struct options *options, char **cause)
 				options->pids.names[0]);
 	else if (options->more.count && check_one_file(options))
 		err = cli_wrong(cause, "a snapshot is of one recording: remove '%s'", options->more.texts[0]);
+	else if (options->command == CLI_DIFF && !options->more.count)
+		err = cli_wrong(cause, "two recordings or moments are to be compared: gpumemtrace diff A.gmt B.gmt, or"
+				       " run.gmt@iteration=3 run.gmt@peak");
 	else if (takes_file(options) && !options->input)
 		err = cli_wrong(cause, "the recording or dump is missing: gpumemtrace %s FILE.gmt",
 				cli_commands[options->command].word);

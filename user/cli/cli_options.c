@@ -20,14 +20,15 @@
 #define FOR_DOCTOR (1u << CLI_DOCTOR)
 #define FOR_LIST (1u << CLI_LIST)
 #define FOR_OOM (1u << CLI_OOM)
+#define FOR_DIFF (1u << CLI_DIFF)
 #define FOR_RECORDS (1u << CLI_RECORDS)
 #define FOR_PS (1u << CLI_PS)
-#define FOR_ALL (FOR_TRACE | FOR_REPLAY | FOR_OOM | FOR_RECORDS | FOR_DOCTOR | FOR_LIST | FOR_PS)
+#define FOR_ALL (FOR_TRACE | FOR_REPLAY | FOR_OOM | FOR_DIFF | FOR_RECORDS | FOR_DOCTOR | FOR_LIST | FOR_PS)
 #define FOR_REPORT (FOR_TRACE | FOR_REPLAY)
 #define FOR_STACKS (FOR_REPORT | FOR_OOM)
 #define FOR_FILES (FOR_STACKS | FOR_RECORDS)
 #define FOR_READING (FOR_REPLAY | FOR_OOM | FOR_RECORDS)
-#define FOR_PAGED (FOR_REPLAY | FOR_OOM | FOR_RECORDS | FOR_LIST)
+#define FOR_PAGED (FOR_REPLAY | FOR_OOM | FOR_DIFF | FOR_RECORDS | FOR_LIST)
 
 /* ---- limits ---- */
 
@@ -75,7 +76,7 @@ static const char *const kind_words[] = {
 static unsigned commands_of(const struct sink *sink)
 {
 	return (sink->report || sink->write ? FOR_REPORT : 0) | (sink->write_history ? FOR_STACKS : 0) |
-	       (sink->oom ? FOR_OOM : 0) | (sink->record ? FOR_RECORDS : 0) |
+	       (sink->oom ? FOR_OOM : 0) | (sink->diff ? FOR_DIFF : 0) | (sink->record ? FOR_RECORDS : 0) |
 	       (sink->doctor ? FOR_DOCTOR : 0) | (sink->list ? FOR_LIST : 0) | (sink->processes ? FOR_PS : 0);
 }
 

@@ -16,6 +16,8 @@
 	X(TOP, "top", "", "show the live view of all processes that use CUDA, or of some (-p)") \
 	X(REPORT, "report", "FILE.gmt", "print the report of a recording; needs neither root nor a GPU") \
 	X(OOM, "oom", "FILE.gmt|DIR...", "explain why memory ran out; DIR: list the dumps there") \
+	X(DIFF, "diff", "FILE.gmt[@MOMENT] FILE.gmt[@MOMENT]", \
+	  "say what one recording or moment holds more than another") \
 	X(RECORDS, "records", "FILE.gmt", "print the records of a recording or a dump, a line each") \
 	X(DOCTOR, "doctor", "", "check this machine: what tracing needs, what is missing, the remedy") \
 	X(PS, "ps", "", "list the processes that use CUDA: GPU memory, container, job") \
@@ -51,8 +53,8 @@ struct options {
 	enum cli_command command;
 	char **child;             /* -- COMMAND ARGS, NULL-terminated, part of argv; NULL: none */
 	bool pipe_ignored;        /* SIGPIPE was ignored when this process was started */
-	const char *input;        /* report, oom, records: recording; "-": standard input */
-	struct cli_list more;     /* oom: further recordings */
+	const char *input;        /* report, oom, diff, records: recording; "-": standard input */
+	struct cli_list more;     /* oom, diff: further recordings */
 	const char *output;       /* -o: recording; NULL: none */
 	const struct sink *format;    /* the requested format; NULL: none */
 	const char *format_path;      /* where that goes; NULL or "-": standard output */

@@ -64,12 +64,15 @@ OPTION('i', "interval", "SECONDS", SHOWN, FOR_TRACE, MEMBER(time, interval_ns, .
        "time between live views; default @",
        "Time between updates of the live view, 0.1 or more; the default is @.")
 OPTION(0, "", "FILE", SHOWN, 0, TAKES(take_format), "", "")
-OPTION(0, "full", NULL, SHOWN, FOR_STACKS, MEMBER(flag, full),
+OPTION(0, "full", NULL, SHOWN, FOR_STACKS | FOR_DIFF,
+       MEMBER(flag, full, .others = { { FOR_DIFF, "also print what is the same, and each process" } }),
        "print all tables behind the answer",
        "Print all tables of the report after the answer, and of `oom` after the verdict: the column that adds up to"
        " nvidia-smi's number, and memory by"
        " kind of call, owner, line, stack trace, tensor use and iteration; see `THE NUMBERS`.")
-OPTION(0, "top", "N", SHOWN, FOR_STACKS, MEMBER(number, top, .most = 100000, .initial = "10"),
+OPTION(0, "top", "N", SHOWN, FOR_STACKS | FOR_DIFF,
+       MEMBER(number, top, .most = 100000, .initial = "10",
+	      .others = { { FOR_DIFF, "rows of each table; default @" } }),
        "stack traces in each list; default @",
        "Number of stack traces in each list of the report and of the JSON; the default is @. 0 prints no stack"
        " traces, only the table by owner.")
@@ -80,13 +83,13 @@ OPTION(0, "full-stacks", NULL, SHOWN, FOR_STACKS, MEMBER(flag, full_stacks),
        "print all frames of a stack trace; means --full",
        "Print all frames of a stack trace; in a report this means `--full`, too. By default the report leaves out"
        " frames that do not help to identify the code: entry points of CUDA and the interpreter.")
-OPTION(0, "owners", "FILE", SHOWN, FOR_STACKS, MEMBER(list, owners),
+OPTION(0, "owners", "FILE", SHOWN, FOR_STACKS | FOR_DIFF, MEMBER(list, owners),
        "read rules about who owns a stack trace's memory",
        "Read rules that decide who owns the memory of a stack trace; see `OWNERS AND STACKS`. May be given more than"
        " once. These rules come before the standard rules.")
-OPTION('q', "quiet", NULL, SHOWN, FOR_FILES,
+OPTION('q', "quiet", NULL, SHOWN, FOR_FILES | FOR_DIFF,
        MEMBER(times, quiet, .others = { { FOR_REPLAY, "print no messages but errors; -qq: no report" },
-					{ FOR_OOM | FOR_RECORDS, "print no messages but errors" } }),
+					{ FOR_OOM | FOR_DIFF | FOR_RECORDS, "print no messages but errors" } }),
        "no live view, only error messages; -qq: no report",
        "Print no live view, and no messages except errors. The report is the result and is printed. Given twice"
        " (`-qq`), tracing and `report` print no report for people either, only files and `--json`; with `--strict` the"
@@ -108,10 +111,10 @@ OPTION(0, "color", "WHEN", SHOWN, FOR_ALL, MEMBER(word, color, .words = when_wor
        "When to use colours: `auto` (the default: on a terminal, unless `NO_COLOR` is set), `always` or `never`.")
 OPTION(0, "no-pager", NULL, SHOWN, FOR_PAGED, MEMBER(flag, no_pager),
        "do not show the output in a pager",
-       "Print long output as it is. By default `report`, `oom`, `records` and `list` show it in a pager, if standard"
-       " output is a terminal: in the command that `GPUMEMTRACE_PAGER` or else `PAGER` names, or else in `less -FRX`."
-       " No pager is used if the variable is empty or `cat`, or if `TERM` is unset, empty or `dumb`. For root, and for"
-       " a gpumemtrace with file capabilities,"
+       "Print long output as it is. By default `report`, `oom`, `diff`, `records` and `list` show it in a pager, if"
+       " standard output is a terminal: in the command that `GPUMEMTRACE_PAGER` or else `PAGER` names, or else in"
+       " `less -FRX`. No pager is used if the variable is empty or `cat`, or if `TERM` is unset, empty or `dumb`. For"
+       " root, and for a gpumemtrace with file capabilities,"
        " the variables do not count: the pager is less in its secure mode (`LESSSECURE`), which runs no commands.")
 
 /* ---- What is kept ---- */
@@ -142,7 +145,7 @@ OPTION(0, "oom-dir", "DIR|off", KEPT, FOR_TRACE, MEMBER(place, oom_dir),
        "directory for dumps when memory runs out; default .",
        "The directory for the dumps that are written when a process runs out of memory; the default is the current"
        " directory. With `off` gpumemtrace writes only the dumps that are asked for with SIGUSR1; see `OUT OF MEMORY`.")
-OPTION(0, "strict", NULL, KEPT, FOR_FILES,
+OPTION(0, "strict", NULL, KEPT, FOR_FILES | FOR_DIFF,
        MEMBER(flag, strict, .others = { { FOR_OOM | FOR_RECORDS, "exit with 5 if a recording is incomplete" } }),
        "exit with 5 if any data was lost",
        "Exit with status 5 if any data was lost, a library could not be probed or the recording is incomplete. `oom`"
@@ -233,9 +236,9 @@ OPTION(0, "ring-size", "SIZE", EXPERT, FOR_TRACE,
        "size of the ring buffer; default @",
        "Size of the ring buffer between the kernel and gpumemtrace, such as `@`, the default. The size is rounded up to"
        " a power of two, from 64K to 1G. Choose a larger size if the report says that the ring buffer was full.")
-OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE | FOR_READING,
+OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE | FOR_READING | FOR_DIFF,
        MEMBER(size, memory_bytes, .least = CLI_MEMORY_MIN, .most = UINT64_MAX, .initial = "1G",
-	      .others = { { FOR_READING, "most memory for reading a file; default @" } }),
+	      .others = { { FOR_READING | FOR_DIFF, "most memory for reading a file; default @" } }),
        "most memory for gpumemtrace itself; default @",
        "The most memory that gpumemtrace itself may take, at least 64M; the default is @. It is measured ten times a"
        " second, and counts what gpumemtrace and the processes that read files for it have allocated; the ring buffer"
@@ -243,8 +246,8 @@ OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE | FOR_READING,
        " processes that read files (they are started again when they are needed), stack traces of new allocations, the"
        " events of `--window`, the names of stack traces. The report says what was given up. The sums of bytes stay"
        " exact. If the live allocations alone take as much, the tracing ends with an error, and the recording is"
-       " closed. `report`, `oom` and `records` give nothing up: a recording that needs more ends the command with an"
-       " error.")
+       " closed. `report`, `oom`, `diff` and `records` give nothing up: a recording that needs more ends the command"
+       " with an error.")
 OPTION(0, "oom-max", "N", EXPERT, FOR_TRACE, MEMBER(number, oom_max, .least = 1, .most = 100000, .initial = "16"),
        "write at most N dumps; default @",
        "Write at most *N* dumps in one session; the default is @. Dumps that are asked for with SIGUSR1 do not count.")

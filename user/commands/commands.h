@@ -13,6 +13,8 @@ struct options;
 int replay_run(const struct options *options, struct attribution *attribution);
 /* gpumemtrace oom: what a dump or a recording says about requests that could not be met. */
 int oom_run(const struct options *options, struct attribution *attribution);
+/* gpumemtrace diff: what two recordings or dumps, or two moments of one, hold. */
+int diff_run(const struct options *options, struct attribution *attribution);
 /* gpumemtrace records: the records of a recording or dump, a line each. */
 int records_run(const struct options *options);
 

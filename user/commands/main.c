@@ -88,6 +88,8 @@ static int run_with_owners(const struct options *options)
 		status = session_run(options, attribution);
 	} else if (options->command == CLI_REPORT) {
 		status = replay_run(options, attribution);
+	} else if (options->command == CLI_DIFF) {
+		status = diff_run(options, attribution);
 	} else {
 		status = oom_run(options, attribution);
 	}
@@ -97,7 +99,8 @@ static int run_with_owners(const struct options *options)
 
 static bool reads_recording(enum cli_command command)
 {
-	return command == CLI_REPORT || command == CLI_OOM || command == CLI_RECORDS;
+	return command == CLI_REPORT || command == CLI_OOM || command == CLI_DIFF ||
+	       command == CLI_RECORDS;
 }
 
 static int run_command(const struct options *options, struct out *out)
@@ -110,6 +113,7 @@ static int run_command(const struct options *options, struct out *out)
 	case CLI_TOP:
 	case CLI_REPORT:
 	case CLI_OOM:
+	case CLI_DIFF:
 		return run_with_owners(options);
 	case CLI_RECORDS:
 		return records_run(options);

@@ -17,6 +17,7 @@
 #include "core/view/view.h"
 
 struct cuda_processes;
+struct diff;
 struct frames;
 struct gmt_hdr;
 struct oom_view;
@@ -29,6 +30,7 @@ struct sink_opts {
 	bool color;
 	unsigned columns;           /* of the terminal that shows the output; 0: there is none */
 	uint64_t now_ns;            /* live views: CLOCK_MONOTONIC; 0: the view's newest record has the time */
+	size_t top;                 /* rows of each table of a difference */
 	bool full;                  /* all tables of the report, after the answer */
 	bool full_stacks;           /* all frames, also those that say nothing about the owner */
 	bool verbose;
@@ -73,6 +75,8 @@ struct sink {
 	void (*no_oom)(struct out *out, const struct sink_opts *opts);
 	/* A failed request in a list of a directory's; NULL: oom() does. */
 	void (*oom_row)(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
+	/* gpumemtrace diff. */
+	void (*diff)(struct out *out, const struct diff *diff, const struct sink_opts *opts);
 	/* gpumemtrace records: a record (wire.h), which may hold any bytes, and its time since the session's start. */
 	void (*record)(struct out *out, const struct gmt_hdr *record, int64_t offset_ns);
 	/* gpumemtrace doctor, gpumemtrace list, gpumemtrace ps. */

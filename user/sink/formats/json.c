@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes JSON lines to standard output: an object for each live view, report, failed request or record. */
 #include "base/js.h"
+#include "sink/compare/diff_names.h"
 #include "sink/formats/processes.h"
 #include "sink/json/json_view.h"
 #include "sink/oom/oom_sinks.h"
@@ -30,6 +31,7 @@ const struct sink sink_json = {
 	.live = print_json_live,
 	.report = print_json_report,
 	.oom = oom_print_json,
+	.diff = diff_print_json,
 	.record = record_print_json,
 	.doctor = doctor_print_json,
 	.list = list_print_json,

@@ -17,8 +17,6 @@
 #include "sink/sink.h"
 #include "sink/text/finding_text.h"
 
-#define SCHEMA "gpumemtrace/1"
-
 /* ---- what calls asked for, and what the kernel gave ---- */
 
 static json_t *level_to_json(const struct view *view, const struct view_level *l)
@@ -404,7 +402,7 @@ static json_t *head_to_json(const struct view *view, const struct sink_opts *opt
 				    { "waiting_dropped", js_u64(view->waiting_dropped) },
 				    { "owners_dropped", js_u64(view->owners_dropped) });
 
-	return JS_OBJECT({ "schema", js_word(SCHEMA) }, { "type", js_word(type) },
+	return JS_OBJECT({ "schema", js_word(JSON_SCHEMA) }, { "type", js_word(type) },
 			 { "made_at", js_utc(opts->made_ns) }, { "at", json_moment(view, view->now_ns) },
 			 { "end_reason", js_word_if(has_end, gmt_end_name(view->end_reason)) },
 			 { "marks", js_u64(view->marks) },

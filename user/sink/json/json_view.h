@@ -5,6 +5,9 @@
 
 #include <jansson.h>
 
+/* Of views and of what is made of views: the member "schema". */
+#define JSON_SCHEMA "gpumemtrace/1"
+
 struct out;
 struct sink_opts;
 struct view;
