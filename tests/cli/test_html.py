@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from cases import BIN, PATIENCE, TOP, check, done
+from cases import BIN, PATIENCE, TOP, check, done, skip
 
 sys.path.insert(1, os.path.join(TOP, "tests", "recordings"))
 import browserlib  # noqa: E402
@@ -21,6 +21,7 @@ DATA = os.path.join(TOP, "tests/data")
 HDR_BYTES = 32
 TEXT = re.compile(rb"[ -~]{4,}\0")
 HOSTILE = b"</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>'\"`${window.hacked=1}&lt;"
+TWO_GPUS = os.path.join(DATA, "kept/old-driver.gmt")
 LEAK = os.path.join(DATA, "found/h200-logits.gmt")
 WHY_TIME, WHY_ITERATION = 0, 1
 
@@ -142,39 +143,84 @@ def in_browser(folder):
         check("names do nothing in a browser", browser.run("window.hacked === undefined") and not browser.errors, browser.errors)
         browser.open(page_of(folder, LEAK))
         browser.frame()
-        works(browser)
+        leads(browser)
+        compares(browser)
+        keeps(browser)
+        browser.open(page_of(folder, TWO_GPUS))
+        browser.frame()
+        several(browser)
         check("no error in the console, and nothing is asked of a network", not browser.errors, browser.errors)
 
 
-def works(browser):
-    x, y, width, height = browser.box("canvas")
+def rows(browser):
+    return browser.run("[...document.querySelectorAll('tbody tr')].map(row => row.innerText)")
+
+
+def settle(browser, part):
+    """Until the address has caught up."""
+    browser.until(f"location.hash.includes({json.dumps(part)})")
+
+
+def leads(browser):
+    text = browser.run("document.body.innerText")
+    check("what stands out comes first", 0 < text.find("LEAK") < text.find("Memory over time") < text.find("Report"), text[:200])
+    browser.run("document.querySelector('.finding button').click()")
+    settle(browser, "chosen=train.py%3A120%20logits")
+    check("a finding leads to its band, its stack trace and its moments", "train.py:212" in browser.run("document.body.innerText") and
+          re.search("a=[0-9].*b=[0-9]", browser.run("location.hash")), browser.run("location.hash"))
+    frames = browser.run("[...document.querySelectorAll('.frame')].map(frame => frame.title)")
+    check("the flame graph shows what grew",
+          any(re.match(r"logits \(train.py:120\)\n11\d MiB", frame) for frame in frames), frames)
+    browser.key("l")
+    own = browser.run("[...document.querySelectorAll('.frame')].map(frame => frame.title.split('\\n')[0])")
+    check("libraries are hidden", own == ["all", "<module> (train.py:212)", "logits (train.py:120)"], own)
+    browser.key("l")
+
+
+def compares(browser):
+    x, y, width, height = browser.box("#chart canvas:last-of-type")
     painted = browser.run("(c => new Set(c.getContext('2d').getImageData(0, 0, c.width, c.height).data).size)"
                           "(document.querySelector('canvas'))")
     check("the picture has colours", painted > 10, painted)
-    browser.run("document.querySelector('.finding button').click()")
-    browser.frame()
-    check("a finding leads to its band and its stack", "chosen=train.py%3A120%20logits" in browser.run("location.hash") and
-          "train.py:212" in browser.run("document.body.innerText"), browser.run("location.hash"))
     browser.key("Escape")
     browser.drag(x + width * 0.8, y + 40, x + width * 0.9, y + 40)
-    row = browser.run("[...document.querySelectorAll('tbody tr')].map(r => r.innerText).find(t => t.includes('train.py:120 logits'))")
-    check("two instants show what has grown between them", re.search(r"AT A\s+AT B", browser.run(
-        "document.querySelector('thead').innerText")) and re.search(r"\d+ MiB", row or ""), row)
+    row = next((row for row in rows(browser) if "train.py:120 logits" in row), "")
+    check("two instants show what has grown between them", re.search(r"at A\s+at B", browser.run(
+        "document.querySelector('thead').innerText")) and re.search(r"\d+ MiB", row), row)
+    browser.mouse("mouseMoved", x + width * 0.85, y + height * 0.85)
+    browser.frame()
+    tip = browser.run("document.getElementById('tip').textContent")
+    check("the pointer shows time, bytes and the band", re.search(r"UTC.* sum \d+.*\n\d.* (B|KiB|MiB)  \S", tip), tip)
+    browser.run("(s => { s.value = 'train.py:120'; s.dispatchEvent(new Event('input')); })(document.querySelector('[type=search]'))")
+    browser.frame()
+    check("a search keeps the bands whose stack traces have the frame", 0 < len(rows(browser)) < 20, rows(browser))
+    browser.run("(s => { s.value = '('; s.dispatchEvent(new Event('input')); })(document.querySelector('[type=search]'))")
+    check("a search that is no expression is marked", browser.run("document.querySelector('.wrong') !== null"))
+
+
+def keeps(browser):
+    browser.key("Escape")
     browser.key("g")
-    check("keys group", "by=stack" in browser.run("location.hash"), browser.run("location.hash"))
-    shown = browser.run("location.href")
+    browser.key("f")
+    browser.key("ArrowDown")
+    settle(browser, "flame=freed")
+    check("keys group, choose, and change the flame graph", re.search("by=stack.*chosen=.*flame=freed", browser.run("location.hash")),
+          browser.run("location.hash"))
+    shown, before = browser.run("location.href"), rows(browser)
     browser.call("Page.reload")
     browser.until("document.readyState === 'complete' && document.querySelector('tbody tr') !== null")
-    check("the address keeps what is shown", browser.run("location.href") == shown, shown)
-    browser.key("Escape")
-    browser.run("(s => { s.value = 'train.py:120'; s.dispatchEvent(new Event('input')); })(document.querySelector('input[type=search]'))")
+    check("the address keeps what is shown", browser.run("location.href") == shown and rows(browser) == before, shown)
+    browser.key("t")
+    settle(browser, "theme=dark")
+    check("a key makes the page dark", browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 26)")
+
+
+def several(browser):
+    names = browser.run("[...document.querySelectorAll('select')[0].options].map(option => option.text)")
+    browser.run("(s => { s.value = s.options.length - 1; s.onchange(); })(document.querySelectorAll('select')[0])")
+    browser.run("(s => { s.value = 'GPU'; s.onchange(); })(document.querySelectorAll('select')[1])")
     browser.frame()
-    rows = browser.run("[...document.querySelectorAll('tbody tr')].length")
-    check("a search keeps the bands whose stacks have the frame", 0 < rows < 20, rows)
-    browser.mouse("mouseMoved", x + width * 0.85, y + height * 0.9)
-    browser.frame()
-    check("the pointer tells time and bytes", re.search(r"UTC.* sum \d+", browser.run("document.getElementById('hover').textContent")),
-          browser.run("document.getElementById('hover').textContent"))
+    check("two GPUs are shown together", "all 2 GPUs" in names and len([row for row in rows(browser) if "GPU" in row]) == 2, rows(browser))
 
 
 def main():
@@ -184,7 +230,7 @@ def main():
         try:
             in_browser(folder)
         except browserlib.Unavailable as why:
-            print(f"# {why}")
+            skip("the page in a browser", why)
     return done()
 
 

@@ -22,7 +22,7 @@ static void put_report(struct out *out, const struct view *view, const struct si
 	plain.columns = COLUMNS;
 	out_init_mem(&report);
 	report_print(&report, view, &plain);
-	out_text(out, "<pre id=\"report\">");
+	out_text(out, "<h2>Report</h2>\n<pre id=\"report\">");
 	html_put_text(out, report.data ? report.data : "", report.size);
 	out_text(out, "</pre>\n");
 	out_close(&report);
@@ -39,7 +39,7 @@ static void write_page(struct out *out, const struct view *view, const struct si
 	out_text(out, "</style></head>\n<body>\n<main id=\"page\">\n");
 	put_report(out, view, opts);
 	out_text(out, "<noscript>A script in this file draws memory over time. Scripts are off.</noscript>\n</main>\n");
-	html_put_data(out, view);
+	html_put_data(out, view, opts);
 	out_text(out, "<script>\n");
 	out_bytes(out, html_script, (size_t)(html_script_end - html_script));
 	out_text(out, "</script>\n</body></html>\n");

@@ -2,28 +2,43 @@
 #include "sink/html/html_data.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "base/human.h"
 #include "base/out.h"
+#include "core/terms/own_code.h"
 #include "core/view/finding.h"
 #include "core/view/view.h"
 #include "sink/html/html_series.h"
 #include "sink/html/html_text.h"
+#include "sink/report/report.h"
+#include "sink/sink.h"
 #include "sink/text/finding_text.h"
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
 /* ---- what all processes share ---- */
 
+/* Of a frame: whether it is the program's own code, as far as its file says. */
+static bool is_own(const struct view_symbol *symbol)
+{
+	return symbol->is_python && !symbol->is_skipped && own_code_of(symbol->file) == OWN_CODE_PROGRAM;
+}
+
+/* Pairs of a name and whether the frame is the program's own code. */
 static json_t *page_symbols(const struct view *view)
 {
 	json_t *list = js_array();
 
 	for (size_t i = 0; i < view->symbol_count; i++) {
+		json_t *pair = js_array();
 		struct out name;
 
 		out_init_mem(&name);
 		stack_text_name(&name, &view->symbols[i]);
-		js_append(list, html_text_of(&name));
+		js_append(pair, html_text_of(&name));
+		js_append(pair, js_u64(is_own(&view->symbols[i])));
+		js_append(list, pair);
 	}
 	return list;
 }
@@ -82,6 +97,11 @@ static json_t *page_classes(void)
 	return list;
 }
 
+static uint64_t since_start(const struct view *view, uint64_t ts_ns)
+{
+	return ts_ns > view->start_ns ? ts_ns - view->start_ns : 0;
+}
+
 static json_t *page_finding(const struct view *view, const struct finding *f)
 {
 	struct out sentence, line;
@@ -92,7 +112,9 @@ static json_t *page_finding(const struct view *view, const struct finding *f)
 	out_init_mem(&line);
 	if (f->line)
 		stack_text_line(&line, view, f->line);
-	return JS_OBJECT({ "label", js_word(finding_text_label(f->kind)) }, { "sentence", html_text_of(&sentence) },
+	return JS_OBJECT({ "name", js_word(finding_name(f->kind)) },
+			 { "since_ns", js_u64(since_start(view, f->since_ns)) },
+			 { "label", js_word(finding_text_label(f->kind)) }, { "sentence", html_text_of(&sentence) },
 			 { "line", html_text_of(&line) }, { "remedy", js_word(remedy ? remedy : "") },
 			 { "ground", js_word(finding_ground_name(finding_ground(f->kind))) },
 			 { "process", json_integer(f->proc == FINDING_NONE ? -1 : (json_int_t)f->proc) },
@@ -125,14 +147,13 @@ static json_t *page_row(const struct view *view, const struct view_row *row)
 
 static json_t *page_process(const struct view *view, const struct view_proc *proc)
 {
-	uint64_t attach_ns = proc->attach_ts_ns > view->start_ns ? proc->attach_ts_ns - view->start_ns : 0;
 	json_t *rows = js_array();
 
 	for (size_t i = 0; i < proc->row_count; i++)
 		js_append(rows, page_row(view, &proc->rows[i]));
 	return JS_OBJECT({ "pid", js_u64(proc->tgid) }, { "comm", JS_TEXT(proc->comm) },
 			 { "command", JS_TEXT(proc->cmdline) }, { "from_start", json_boolean(proc->from_start) },
-			 { "attach_ns", js_u64(attach_ns) }, { "rows", rows });
+			 { "attach_ns", js_u64(since_start(view, proc->attach_ts_ns)) }, { "rows", rows });
 }
 
 static json_t *page_processes(const struct view *view)
@@ -144,12 +165,36 @@ static json_t *page_processes(const struct view *view)
 	return list;
 }
 
-void html_put_data(struct out *out, const struct view *view)
+/* What is missing or odd, each a sentence. */
+static json_t *page_notes(const struct view *view, const struct sink_opts *opts)
+{
+	json_t *list = js_array();
+	struct out text;
+
+	out_init_mem(&text);
+	report_warnings(&text, view, opts, 0);
+	if (view->ended.count)
+		out_printf(&text, "%" PRIu64 " %s long ago: what %s over time is not kept\n", view->ended.count,
+			   human_plural(view->ended.count, "process ended", "processes ended"),
+			   human_plural(view->ended.count, "it held", "they held"));
+	for (size_t at = 0; at < text.size;) {
+		const char *end = memchr(text.data + at, '\n', text.size - at);
+		size_t size = end ? (size_t)(end - text.data) - at : text.size - at;
+
+		if (size)
+			js_append(list, js_text(text.data + at, size));
+		at += size + 1;
+	}
+	out_close(&text);
+	return list;
+}
+
+void html_put_data(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	out_printf(out, "<script type=\"application/json\" id=\"data\">{\"start_ns\":%" PRIu64, view->start_ns);
 	html_put_json(out, "wall_ms", js_u64(view->wall_start_ns / 1000000));
 	html_put_json(out, "length_ns", js_u64(view->now_ns - view->start_ns));
-	html_put_json(out, "lost", js_u64(view_lost(view)));
+	html_put_json(out, "notes", page_notes(view, opts));
 	html_put_json(out, "symbols", page_symbols(view));
 	html_put_json(out, "stacks", page_stacks(view));
 	html_put_json(out, "owners", page_owners(view));

@@ -4,8 +4,9 @@
 #define GPUMEMTRACE_SINK_HTML_HTML_DATA_H
 
 struct out;
+struct sink_opts;
 struct view;
 
-void html_put_data(struct out *out, const struct view *view);
+void html_put_data(struct out *out, const struct view *view, const struct sink_opts *opts);
 
 #endif

@@ -1,142 +1,271 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Draws memory over time. */
+/* Draws memory over time: bands, lines, iterations, flags and axes. */
+// Okabe and Ito's colours, which the colour-blind can distinguish, then lighter and darker ones of the same.
+const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c8c8c",
+	"#66aad1", "#f0c566", "#66c4ab", "#e0afca", "#9ad2f2", "#e69e66", "#f6ef8e", "#b2b2b2",
+	"#0b5482", "#a87400", "#00755a", "#955a7d", "#3f86ad", "#9c4700", "#b0a833"];
+const AREA = { left: 70, top: 30, right: 12, bottom: 22 };
+const DASHES = [[], [7, 4], [2, 3]];
+const LINES = ["kernel", "nvml", "reserved"];
+
+function colourOf(band, style) {
+	if (band.isCached)
+		return style.getPropertyValue("--cached");
+	return band.isRest ? style.getPropertyValue("--rest") : COLOURS[band.colour % COLOURS.length];
+}
+
+// The picture's places: pixels of a time and of bytes.
+function placesOf(element) {
+	const width = element.clientWidth - AREA.left - AREA.right, height = element.clientHeight - AREA.top - AREA.bottom;
+	return { width, height, bottom: AREA.top + height,
+		x: time => AREA.left + (time - state.from) / (state.to - state.from) * width,
+		time: x => state.from + (x - AREA.left) / width * (state.to - state.from) };
+}
+
+// A canvas as large as its place on the screen, empty.
+function cleared(element) {
+	const ratio = devicePixelRatio || 1, width = element.clientWidth, height = element.clientHeight;
+	const g = element.getContext("2d");
+	if (element.width !== Math.round(width * ratio) || element.height !== Math.round(height * ratio)) {
+		element.width = Math.round(width * ratio);
+		element.height = Math.round(height * ratio);
+	}
+	g.setTransform(ratio, 0, 0, ratio, 0, 0);
+	g.clearRect(0, 0, width, height);
+	g.font = "11px system-ui, sans-serif";
+	return g;
+}
+
+// One moment for each column: that with the highest sum, so that no peak is lost. -1: before all moments.
+function chooseColumns(width) {
+	const columns = new Int32Array(Math.max(1, Math.ceil(width))), { times, total } = model;
+	let index = indexAt(times, state.from);
+	for (let c = 0; c < columns.length; c++) {
+		const end = state.from + (c + 1) / width * (state.to - state.from);
+		let best = index;
+		while (index + 1 < times.length && times[index + 1] < end) {
+			index++;
+			if (best < 0 || total[index] > total[best])
+				best = index;
+		}
+		columns[c] = best;
+	}
+	return columns;
+}
+
+function mostShown(columns) {
+	let most = 1;
+	for (const index of columns)
+		if (index >= 0 && model.total[index] > most)
+			most = model.total[index];
+	model.levels.forEach((level, n) => {
+		if (state[LINES[n]])
+			for (let i = Math.max(0, indexAt(level.times, state.from)); i <= indexAt(level.times, state.to); i++)
+				most = Math.max(most, level.values[i] || 0);
+	});
+	return Math.max(most, state.size ? views[state.view].total : 0) * 1.06;
+}
+
 let frame = 0;
+let shown = null;                 // what the picture shows: for the pointer
 function redraw() {
 	if (!frame)
 		frame = requestAnimationFrame(draw);
 }
 
-function matches(band) {
-	if (!state.search)
-		return true;
-	let expression;
-	try {
-		expression = new RegExp(state.search, "i");
-	} catch (error) {
-		return false;
-	}
-	if (expression.test(band.name))
-		return true;
-	return band.keys.some(({ series, key }) =>
-		data.stacks[series.keys[key][0]][0].some(symbol => expression.test(data.symbols[symbol])));
-}
-
-function scaleTop() {
-	let most = 1;
-	const first = Math.max(0, indexAt(model.times, state.from)), last = indexAt(model.times, state.to);
-	for (let i = first; i <= last; i++)
-		most = Math.max(most, model.total[i]);
-	for (const level of levels)
-		for (let i = Math.max(0, indexAt(level.times, state.from)); i <= indexAt(level.times, state.to); i++)
-			most = Math.max(most, level.values[i]);
-	return Math.max(most, showSize.checked ? views[state.view].row.total : 0) * 1.04;
-}
-
 function draw() {
 	frame = 0;
-	const ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
-	if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-		canvas.width = Math.round(width * ratio);
-		canvas.height = Math.round(height * ratio);
-	}
-	const g = canvas.getContext("2d"), style = getComputedStyle(document.body);
-	g.setTransform(ratio, 0, 0, ratio, 0, 0);
-	g.clearRect(0, 0, width, height);
-	const most = scaleTop(), y = bytes => height - bytes / most * (height - 18);
-	const x = time => (time - state.from) / (state.to - state.from) * width;
-	// One value for each column: the one with the highest sum, so that no peak is lost.
-	const columns = new Int32Array(Math.ceil(width)).fill(-1);
-	let index = indexAt(model.times, state.from);
-	for (let c = 0; c < columns.length; c++) {
-		const end = state.from + (c + 1) / width * (state.to - state.from);
-		let best = index;
-		while (index + 1 < model.times.length && model.times[index + 1] < end) {
-			index++;
-			if (best < 0 || model.total[index] > model.total[best])
-				best = index;
-		}
-		columns[c] = best;
-	}
-	const base = new Float64Array(columns.length);
-	for (const band of model.bands) {
-		g.globalAlpha = (state.chosen === null || state.chosen === band.name) && matches(band) ? 1 : 0.18;
-		g.fillStyle = band.colour;
-		g.beginPath();
-		for (let c = 0; c < columns.length; c++) {
-			const bottom = y(base[c]);
-			base[c] += columns[c] < 0 ? 0 : band.values[columns[c]];
-			g.lineTo(c, y(base[c]));
-			g.lineTo(c + 1, y(base[c]));
-			band.bottoms = band.bottoms || [];
-			band.bottoms[c] = bottom;
-		}
-		for (let c = columns.length - 1; c >= 0; c--) {
-			g.lineTo(c + 1, band.bottoms[c]);
-			g.lineTo(c, band.bottoms[c]);
-		}
-		g.fill();
-	}
-	g.globalAlpha = 1;
-	drawLines(g, x, y, width, style);
-	drawMoments(g, x, height, width, style);
-	drawAxis(g, most, y, style);
-	drawInstants(g, x, height, style);
+	const g = cleared(canvas), style = getComputedStyle(document.documentElement), places = placesOf(canvas);
+	const columns = chooseColumns(places.width), most = mostShown(columns), scale = places.height / most;
+	shown = { columns, tops: [], scale, most, places };
+	drawGrid(g, style);
+	g.save();
+	g.beginPath();
+	g.rect(AREA.left, AREA.top, places.width, places.height);
+	g.clip();
+	drawBands(g, style);
+	drawLevels(g, style);
+	drawSize(g, style);
+	g.restore();
+	drawIterations(g, style);
+	drawFlags(g, style);
+	drawTimes(g, style);
+	drawOverlay();
 }
 
-function drawLines(g, x, y, width, style) {
-	g.strokeStyle = style.color;
-	levels.forEach((level, n) => {
-		g.setLineDash([[6, 3], [2, 3], [9, 2, 2, 2]][n % 3]);
-		g.beginPath();
+function drawBands(g, style) {
+	const { columns, places, scale, tops } = shown, count = columns.length;
+	let bottom = new Float32Array(count).fill(places.bottom);
+	for (const band of model.bands) {
+		const up = new Float32Array(count);
+		let any = false;
+		for (let c = 0; c < count; c++) {
+			const value = columns[c] < 0 ? 0 : band.values[columns[c]];
+			up[c] = bottom[c] - value * scale;
+			any = any || value > 0;
+		}
+		if (any) {
+			g.globalAlpha = (state.chosen === null || state.chosen === band.name) && band.matches !== false ? 1 : 0.22;
+			g.fillStyle = colourOf(band, style);
+			fillBetween(g, up, bottom);
+		}
+		tops.push(up);
+		bottom = up;
+	}
+	g.globalAlpha = 1;
+}
+
+// Steps, with a corner only where the value changes.
+function fillBetween(g, up, bottom) {
+	const count = up.length;
+	g.beginPath();
+	g.moveTo(AREA.left, up[0]);
+	for (let c = 1; c < count; c++)
+		if (up[c] !== up[c - 1]) {
+			g.lineTo(AREA.left + c, up[c - 1]);
+			g.lineTo(AREA.left + c, up[c]);
+		}
+	g.lineTo(AREA.left + count, up[count - 1]);
+	g.lineTo(AREA.left + count, bottom[count - 1]);
+	for (let c = count - 1; c > 0; c--)
+		if (bottom[c] !== bottom[c - 1]) {
+			g.lineTo(AREA.left + c, bottom[c]);
+			g.lineTo(AREA.left + c, bottom[c - 1]);
+		}
+	g.lineTo(AREA.left, bottom[0]);
+	g.fill();
+}
+
+function drawLevels(g, style) {
+	const { places, scale } = shown, y = bytes => places.bottom - bytes * scale;
+	g.strokeStyle = style.getPropertyValue("--text");
+	g.lineWidth = 1.5;
+	model.levels.forEach((level, n) => {
+		if (!state[LINES[n]] || !level.values.length)
+			return;
 		let last = indexAt(level.times, state.from);
-		g.moveTo(0, y(last < 0 ? 0 : level.values[last]));
+		g.setLineDash(DASHES[n]);
+		g.beginPath();
+		g.moveTo(AREA.left, y(level.values[last] || 0));
 		for (let i = last + 1; i < level.times.length && level.times[i] <= state.to; i++) {
-			g.lineTo(x(level.times[i]), y(last < 0 ? 0 : level.values[last]));
-			g.lineTo(x(level.times[i]), y(level.values[i]));
+			g.lineTo(places.x(level.times[i]), y(level.values[last] || 0));
+			g.lineTo(places.x(level.times[i]), y(level.values[i]));
 			last = i;
 		}
-		g.lineTo(width, y(last < 0 ? 0 : level.values[last]));
+		g.lineTo(AREA.left + places.width, y(level.values[last] || 0));
 		g.stroke();
 	});
 	g.setLineDash([]);
-	if (showSize.checked && views[state.view].row.total) {
-		g.strokeStyle = "#b00020";
-		g.strokeRect(-2, y(views[state.view].row.total), width + 4, 1);
-	}
+	g.lineWidth = 1;
 }
 
-function drawMoments(g, x, height, width, style) {
-	const shown = model.moments.filter(m => m.time >= state.from && m.time <= state.to);
-	const isDense = shown.filter(m => m.why === 1).length > width / 6;
-	for (const moment of shown) {
-		if (moment.why === 1 && isDense)
-			continue;
-		g.fillStyle = moment.why === 3 ? "#b00020" : style.color;
-		if (moment.why === 1)
-			g.fillRect(x(moment.time), 0, 1, 5);
-		else
-			g.fillRect(x(moment.time) - 1, 0, 3, moment.why === 3 ? height : 12);
-	}
+function drawSize(g, style) {
+	const { total } = views[state.view], y = Math.round(shown.places.bottom - total * shown.scale);
+	if (!total || !state.size)
+		return;
+	g.fillStyle = style.getPropertyValue("--bad");
+	g.fillRect(AREA.left, y, shown.places.width, 2);
+	g.fillText("the GPU has " + bytesText(total), AREA.left + 6, y + 14);
 }
 
-function drawAxis(g, most, y, style) {
-	g.fillStyle = style.color;
-	g.font = "11px system-ui";
-	const step = 2 ** Math.ceil(Math.log2(most / 6));
-	for (let bytes = step; bytes < most; bytes += step) {
-		g.globalAlpha = 0.25;
-		g.fillRect(0, y(bytes), canvas.clientWidth, 1);
+function drawGrid(g, style) {
+	const { most, scale, places } = shown, step = 2 ** Math.ceil(Math.log2(most / 6));
+	g.textAlign = "right";
+	for (let bytes = 0; bytes < most; bytes += step) {
+		const y = Math.round(places.bottom - bytes * scale);
+		g.fillStyle = style.getPropertyValue("--rule");
+		g.fillRect(AREA.left, y, places.width, 1);
+		g.fillStyle = style.getPropertyValue("--dim");
+		g.fillText(bytesText(bytes), AREA.left - 6, y + 4);
+	}
+	g.textAlign = "left";
+}
+
+function drawTimes(g, style) {
+	const { places } = shown, span = (state.to - state.from) / 1e9, raw = span / 8, power = 10 ** Math.floor(Math.log10(raw));
+	const step = [1, 2, 5, 10].map(n => n * power).find(n => n >= raw), digits = Math.max(0, -Math.floor(Math.log10(step)));
+	g.fillStyle = style.getPropertyValue("--dim");
+	g.textAlign = "center";
+	for (let s = Math.ceil(state.from / 1e9 / step) * step; s * 1e9 <= state.to; s += step) {
+		const x = places.x(s * 1e9);
+		g.fillRect(Math.round(x), places.bottom, 1, 4);
+		if (x < AREA.left + places.width - 20)
+			g.fillText(s.toFixed(digits) + " s", x, places.bottom + 15);
+	}
+	g.textAlign = "left";
+}
+
+// Every second iteration is darker; where they are too thin, one ribbon stands for all.
+function drawIterations(g, style) {
+	const { places } = shown, list = model.iterations.filter(one => one.time >= state.from && one.time <= state.to);
+	if (!list.length)
+		return;
+	const edges = list.map(one => Math.max(AREA.left, places.x(one.time)));
+	const isDense = (edges[edges.length - 1] - edges[0]) / edges.length < 3;
+	g.fillStyle = style.getPropertyValue("--dim");
+	g.fillText("iterations", 6, AREA.top - 7);
+	for (let i = 0; i < edges.length; i++) {
+		const begin = i ? edges[i - 1] : Math.max(AREA.left, edges[0] - 8), width = edges[i] - begin;
+		g.globalAlpha = isDense || list[i].number % 2 ? 0.45 : 0.2;
+		g.fillRect(begin, AREA.top - 15, width, 11);
 		g.globalAlpha = 1;
-		g.fillText(bytesText(bytes), 4, y(bytes) - 3);
+		if (width > 24) {
+			g.fillStyle = style.getPropertyValue("--text");
+			g.fillText(list[i].number, begin + 3, AREA.top - 6);
+			g.fillStyle = style.getPropertyValue("--dim");
+		}
 	}
 }
 
-function drawInstants(g, x, height, style) {
-	for (const [name, time] of [["A", state.a], ["B", state.b], ["", state.cursor]]) {
-		if (time === null)
+function drawFlags(g, style) {
+	const { places } = shown;
+	let free = 0;
+	for (const moment of model.moments) {
+		if (moment.why === ITERATION || moment.time < state.from || moment.time > state.to)
 			continue;
-		g.fillStyle = style.color;
-		g.fillRect(x(time), 0, 1, height);
-		g.fillText(name, x(time) + 3, 24);
+		const x = Math.round(places.x(moment.time)), isBad = moment.why === REQUEST;
+		const word = isBad ? "OUT OF MEMORY" : "mark";
+		g.fillStyle = style.getPropertyValue(isBad ? "--bad" : "--dim");
+		g.fillRect(x, isBad ? 2 : 4, isBad ? 2 : 1, places.bottom - 2);
+		if (x < free)
+			continue;
+		g.fillText(word, Math.min(x + 4, AREA.left + places.width - 90), 11);
+		free = x + g.measureText(word).width + 10;
 	}
+}
+
+// ---- above the picture: what follows the pointer ----
+
+function drawOverlay() {
+	const g = cleared(overlay), style = getComputedStyle(document.documentElement), { places } = shown;
+	const text = style.getPropertyValue("--text");
+	if (state.a !== null && state.b !== null) {
+		const [from, to] = [places.x(Math.min(state.a, state.b)), places.x(Math.max(state.a, state.b))];
+		g.fillStyle = text;
+		g.globalAlpha = 0.08;
+		g.fillRect(from, AREA.top, to - from, places.height);
+		g.globalAlpha = 1;
+	}
+	const names = state.a !== null && state.b !== null && state.b < state.a ? ["B", "A"] : ["A", "B"];
+	for (const [name, time] of [[names[0], state.a], [names[1], state.b], ["", state.cursor]]) {
+		if (time === null || time < state.from || time > state.to)
+			continue;
+		const x = Math.round(places.x(time));
+		g.fillStyle = text;
+		g.fillRect(x, AREA.top, 1, places.height);
+		if (name) {
+			g.fillRect(x - 8, AREA.top - 1, 17, 15);
+			g.fillStyle = style.getPropertyValue("--back");
+			g.fillText(name, x - 3, AREA.top + 11);
+		}
+	}
+}
+
+let overlayFrame = 0;
+function redrawOverlay() {
+	if (!overlayFrame)
+		overlayFrame = requestAnimationFrame(() => {
+			overlayFrame = 0;
+			drawOverlay();
+		});
 }

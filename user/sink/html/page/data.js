@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Reads the data in the page: texts, and series of packed numbers. */
 const data = JSON.parse(document.getElementById("data").textContent);
-const WHY = ["time", "end of iteration", "mark", "failed request"];
-const BANDS = 23;                 // by themselves; the rest is one band
-// Okabe and Ito's colours, which the colour-blind can tell apart, and lighter ones of the same.
-const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7f7f7f",
-	"#66aad1", "#f0c566", "#66c4ab", "#e0afca", "#9ad2f2", "#e69e66", "#f6ef8e", "#b2b2b2",
-	"#004466", "#8a5f00", "#005f45", "#7a4964", "#336c8c", "#803800", "#908829"];
-const REST = "#4d4d4d", CACHED = "#d9d9d9";
-const GROUPS = ["line", "stack trace", "module", "owner", "class"];
+const LENGTH = Math.max(1, data.length_ns);
+const TIME = 0, ITERATION = 1, MARK = 2, REQUEST = 3;      // why a frame is there
+const WHY = ["", "end of iteration", "mark", "request for memory failed"];
 
-// ---- numbers ----
+// ---- texts ----
+
+function bytesText(bytes) {
+	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+	let unit = 0, value = Math.abs(bytes);
+	while (value >= 1024 && unit < units.length - 1) {
+		value /= 1024;
+		unit++;
+	}
+	const digits = unit && value < 100 && value % 1 ? value.toFixed(1) : Math.round(value);
+	return (bytes < 0 ? "-" : "") + digits + " " + units[unit];
+}
+
+function secondsText(ns) {
+	return (ns / 1e9).toFixed(LENGTH < 1e8 ? 6 : 3) + " s";
+}
+
+function timeText(ns) {
+	if (!data.wall_ms)
+		return "+" + secondsText(ns);
+	return new Date(data.wall_ms + ns / 1e6).toISOString().slice(11, 23) + " UTC (+" + secondsText(ns) + ")";
+}
+
+// ---- packed numbers: bytes of seven bits in Base64 ----
 
 function unpack(text) {
 	const bytes = atob(text);
@@ -31,32 +49,31 @@ function unpack(text) {
 	return { number, change };
 }
 
-function bytesText(bytes) {
-	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-	let unit = 0, value = Math.abs(bytes);
-	while (value >= 1024 && unit < units.length - 1) {
-		value /= 1024;
-		unit++;
-	}
-	const digits = unit && value < 100 && value % 1 ? value.toFixed(1) : Math.round(value);
-	return (bytes < 0 ? "-" : "") + digits + " " + units[unit];
+// A list of numbers that grows.
+function growing() {
+	let list = new Float64Array(1024), count = 0;
+	return {
+		push(value) {
+			if (count === list.length) {
+				const larger = new Float64Array(2 * count);
+				larger.set(list);
+				list = larger;
+			}
+			list[count++] = value;
+		},
+		end: () => list.slice(0, count),
+	};
 }
 
-function timeText(ns) {
-	if (data.wall_ms)
-		return new Date(data.wall_ms + ns / 1e6).toISOString().slice(11, 23) + " UTC (+" + (ns / 1e9).toFixed(3) + " s)";
-	return "+" + (ns / 1e9).toFixed(3) + " s";
-}
-
-// ---- series ----
-
-// times, and for each point: its frame, key, bytes, least and most.
+// Of each frame its time, reason, sum and bounds, and the first of its points; of each point its key and bytes.
 function readSeries(series) {
+	if (series.read)
+		return series.read;
 	const n = series.frame_count, { number, change } = unpack(series.frames);
 	const out = { times: new Float64Array(n), why: new Uint8Array(n), number: new Uint32Array(n), live: new Float64Array(n),
-		least: new Float64Array(n), most: new Float64Array(n), first: new Uint32Array(n + 1), points: [] };
-	const now = new Float64Array(series.keys.length);
-	let time = 0, live = 0;
+		least: new Float64Array(n), most: new Float64Array(n), first: new Uint32Array(n + 1) };
+	const now = new Float64Array(series.keys.length), keys = growing(), values = growing();
+	let time = 0, live = 0, points = 0;
 	for (let i = 0; i < n; i++) {
 		out.times[i] = time += change();
 		out.why[i] = number();
@@ -64,15 +81,22 @@ function readSeries(series) {
 		out.live[i] = live += change();
 		out.least[i] = live - number();
 		out.most[i] = live + number();
-		out.first[i] = out.points.length / 4;
+		out.first[i] = points;
 		let key = 0;
-		for (let count = number(); count > 0; count--) {
+		for (let count = number(); count > 0; count--, points++) {
 			key += number();
 			now[key] += change();
-			out.points.push(key, now[key], now[key] - number(), now[key] + number());
+			keys.push(key);
+			values.push(now[key]);
+			number();         // the least and the most of a key: the sum's say enough here
+			number();
 		}
 	}
-	out.first[n] = out.points.length / 4;
+	out.first[n] = points;
+	out.keys = keys.end();
+	out.values = values.end();
+	series.read = out;
+	series.frames = "";
 	return out;
 }
 
@@ -87,4 +111,12 @@ function indexAt(times, time) {
 			high = middle;
 	}
 	return low - 1;
+}
+
+// What each key of a series held at a time.
+function liveAt(series, time) {
+	const read = readSeries(series), live = new Float64Array(series.keys.length);
+	for (let p = 0, end = read.first[indexAt(read.times, time) + 1]; p < end; p++)
+		live[read.keys[p]] = read.values[p];
+	return live;
 }

@@ -1,53 +1,105 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What people do with the mouse and the keyboard. */
 function timeAt(event) {
-	const box = canvas.getBoundingClientRect();
-	return state.from + (event.clientX - box.left) / box.width * (state.to - state.from);
+	const x = event.clientX - overlay.getBoundingClientRect().left;
+	return Math.max(state.from, Math.min(state.to, placesOf(overlay).time(x)));
 }
 
 function bandAt(event) {
-	const box = canvas.getBoundingClientRect(), column = Math.floor(event.clientX - box.left), y = event.clientY - box.top;
-	let found = null;
-	for (const band of model.bands)
-		if (band.bottoms && band.bottoms[column] >= y)
-			found = band;
-	return found;
+	const box = overlay.getBoundingClientRect(), y = event.clientY - box.top;
+	const column = Math.floor(event.clientX - box.left - AREA.left);
+	if (!shown || y > shown.places.bottom)
+		return null;
+	const at = shown.tops.findIndex(up => up[column] <= y);
+	return at < 0 ? null : model.bands[at];
+}
+
+// How much the sum may have been between the moments around a time: series whose next moment is there.
+function boundsAt(time) {
+	let least = 0, most = 0;
+	for (const series of model.series) {
+		const read = readSeries(series), next = Math.min(indexAt(read.times, time) + 1, read.times.length - 1);
+		least = next < 0 ? least : least + read.least[next];
+		most = next < 0 ? most : most + read.most[next];
+	}
+	return { least, most };
 }
 
 function say(time, band) {
-	const index = indexAt(model.times, time), total = index < 0 ? 0 : model.total[index];
-	const near = model.moments.find(m => Math.abs(m.time - time) < (state.to - state.from) / 300);
-	const read = model.blocks || model.calls, next = Math.min(indexAt(read.times, time) + 1, read.times.length - 1);
-	hover.textContent = timeText(time) + "   sum " + bytesText(total) +
-		(next >= 0 ? " (" + bytesText(read.least[next]) + " to " + bytesText(read.most[next]) +
-			(model.blocks ? " in tensors" : "") + " until the next frame)" : "") +
-		(band ? "\n" + bytesText(valueAt(band, time)) + "  " + band.name : "") +
-		(near ? "\n" + WHY[near.why] + (near.why === 1 ? " " + near.number : "") : "");
+	const total = model.total[indexAt(model.times, time)] || 0;
+	const one = model.series.length === 1 ? boundsAt(time) : null;
+	const near = model.moments.find(moment => Math.abs(moment.time - time) < (state.to - state.from) / 300);
+	const text = [timeText(time), "   sum " + bytesText(total),
+		one && one.least !== one.most ? " (" + bytesText(one.least) + " to " + bytesText(one.most) + " until the next moment)" : "",
+		band ? "\n" + bytesText(valueAt(band, time)) + "  " + band.name : "",
+		near ? "\n" + WHY[near.why] + (near.why === ITERATION ? " " + near.number : "") : ""].join("");
+	said.textContent = text;
+	return text;
 }
 
-function zoom(centre, factor) {
-	const span = Math.min(data.length_ns || 1, Math.max(1000, (state.to - state.from) * factor));
-	const part = (centre - state.from) / (state.to - state.from);
-	state.from = Math.max(0, Math.min(centre - part * span, (data.length_ns || 1) - span));
-	state.to = state.from + span;
+function showTip(event, text) {
+	const box = overlay.getBoundingClientRect(), x = event.clientX - box.left, isRight = x > box.width / 2;
+	tip.hidden = false;
+	tip.textContent = text;
+	tip.style.left = isRight ? "" : x + 14 + "px";
+	tip.style.right = isRight ? box.width - x + 14 + "px" : "";
+	tip.style.top = Math.max(0, event.clientY - box.top - 10) + "px";
+}
+
+// ---- time ----
+
+function showSpan(from, span) {
+	const length = Math.min(LENGTH, Math.max(Math.min(1000, LENGTH), span));
+	state.from = Math.max(0, Math.min(from, LENGTH - length));
+	state.to = state.from + length;
 	writeAddress();
 	redraw();
 }
 
-let dragged = null;
-canvas.onpointerdown = event => {
+function zoom(centre, factor) {
+	const span = state.to - state.from, part = (centre - state.from) / span;
+	showSpan(centre - part * Math.min(LENGTH, span * factor), span * factor);
+}
+
+function pan(part) {
+	showSpan(state.from + part * (state.to - state.from), state.to - state.from);
+}
+
+function middle() {
+	return state.cursor === null ? (state.from + state.to) / 2 : state.cursor;
+}
+
+// ---- the pointer ----
+
+let dragged = null, tableFrame = 0;
+
+// While the pointer moves, the table follows once a picture.
+function showTableSoon() {
+	if (!tableFrame)
+		tableFrame = requestAnimationFrame(() => {
+			tableFrame = 0;
+			showTable();
+		});
+}
+
+overlay.onpointerdown = event => {
 	dragged = { time: timeAt(event), x: event.clientX, shift: event.shiftKey };
-	canvas.setPointerCapture(event.pointerId);
+	overlay.setPointerCapture(event.pointerId);
 };
-canvas.onpointermove = event => {
+
+overlay.onpointermove = event => {
 	const time = timeAt(event);
-	if (dragged && Math.abs(event.clientX - dragged.x) > 3)
+	if (dragged && Math.abs(event.clientX - dragged.x) > 3) {
 		[state.a, state.b] = [dragged.time, time];
+		if (!dragged.shift)
+			showTableSoon();
+	}
 	state.cursor = time;
-	say(time, bandAt(event));
-	redraw();
+	showTip(event, say(time, bandAt(event)));
+	redrawOverlay();
 };
-canvas.onpointerup = event => {
+
+overlay.onpointerup = event => {
 	const time = timeAt(event), start = dragged;
 	dragged = null;
 	if (!start)
@@ -59,51 +111,90 @@ canvas.onpointerup = event => {
 		return;
 	}
 	if (start.shift) {
-		[state.from, state.to] = [Math.min(start.time, time), Math.max(start.time, time)];
 		state.a = state.b = null;
+		showSpan(Math.min(start.time, time), Math.abs(time - start.time));
 	}
 	update();
 };
-canvas.onpointerleave = () => {
+
+overlay.onpointerleave = () => {
 	state.cursor = null;
-	redraw();
+	tip.hidden = true;
+	redrawOverlay();
 };
-canvas.addEventListener("wheel", event => {
+
+overlay.addEventListener("wheel", event => {
 	event.preventDefault();
-	zoom(timeAt(event), event.deltaY > 0 ? 1.25 : 0.8);
+	if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
+		pan((event.deltaX || event.deltaY) / 1000);
+	else
+		zoom(timeAt(event), event.deltaY > 0 ? 1.25 : 0.8);
 }, { passive: false });
+
+// ---- keys ----
 
 function moveCursor(part) {
 	const span = state.to - state.from;
 	state.cursor = Math.min(state.to, Math.max(state.from, (state.cursor === null ? state.from : state.cursor) + part * span));
-	say(state.cursor, null);
-	redraw();
+	say(state.cursor, model.bands.find(band => band.name === state.chosen) || null);
+	redrawOverlay();
 }
 
-const KEYS = {
-	ArrowLeft: () => moveCursor(-0.01), ArrowRight: () => moveCursor(0.01),
-	"+": () => zoom(state.cursor === null ? (state.from + state.to) / 2 : state.cursor, 0.5),
-	"-": () => zoom(state.cursor === null ? (state.from + state.to) / 2 : state.cursor, 2),
-	a: () => { state.a = state.cursor; update(); },
-	b: () => { state.b = state.cursor; update(); },
-	g: () => { state.by = GROUPS[(GROUPS.indexOf(state.by) + 1) % GROUPS.length]; state.chosen = null; load(); update(); },
-	"/": () => search.focus(),
-	Escape: () => showAll(),
-};
-
-function showAll() {
-	Object.assign(state, { from: 0, to: data.length_ns || 1, a: null, b: null, chosen: null, search: "" });
+function regroup(by) {
+	Object.assign(state, { by, chosen: null });
+	load();
 	update();
 }
 
+function changeView(view) {
+	Object.assign(state, { view, chosen: null });
+	load();
+	update();
+}
+
+function next(list, one) {
+	return list[(list.indexOf(one) + 1) % list.length];
+}
+
+function showAll() {
+	Object.assign(state, { from: 0, to: LENGTH, a: null, b: null, chosen: null, search: "" });
+	zoomed = null;
+	update();
+}
+
+function changeTheme() {
+	const isDark = state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+	state.theme = isDark ? "light" : "dark";
+	update();
+}
+
+function set(change) {
+	Object.assign(state, change);
+	update();
+}
+
+const KEYS = {
+	ArrowLeft: event => event.shiftKey ? pan(-0.1) : moveCursor(-0.005),
+	ArrowRight: event => event.shiftKey ? pan(0.1) : moveCursor(0.005),
+	ArrowUp: () => chooseNext(-1), ArrowDown: () => chooseNext(1),
+	"+": () => zoom(middle(), 0.5), "-": () => zoom(middle(), 2),
+	a: () => set({ a: state.cursor }), b: () => set({ b: state.cursor }),
+	p: () => set({ cursor: peakTime() }),
+	g: () => regroup(next(GROUPS, state.by)),
+	v: () => changeView((state.view + 1) % views.length),
+	f: () => set({ flame: next(Object.keys(FLAMES), state.flame) }),
+	l: () => set({ libraries: state.libraries ? 0 : 1 }),
+	t: changeTheme,
+	"/": () => search.focus(),
+	Escape: showAll,
+};
+
 document.addEventListener("keydown", event => {
-	const isTyping = event.target === search;
-	if (event.ctrlKey || event.metaKey || event.altKey || (isTyping && event.key !== "Escape"))
-		return;
-	if (!KEYS[event.key])
+	const isTyping = event.target === search || event.target.tagName === "SELECT";
+	if (!model || event.ctrlKey || event.metaKey || event.altKey || (isTyping && event.key !== "Escape") || !KEYS[event.key])
 		return;
 	event.preventDefault();
-	KEYS[event.key]();
+	if (isTyping)
+		event.target.blur();
+	KEYS[event.key](event);
 });
-viewChoice.onchange = () => { state.view = +viewChoice.value; state.chosen = null; load(); update(); };
-groupChoice.onchange = () => { state.by = groupChoice.value; state.chosen = null; load(); update(); };

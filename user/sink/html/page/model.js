@@ -1,125 +1,187 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Adds series up to the bands of a grouping: each band's value at each moment. */
+/* Adds series up to the bands of a grouping: each band's value at each moment. A view is one process on one GPU, or
+ * several of these together. */
+const BANDS = 23;                 // by themselves; the rest is one band
+const GROUPS = ["line", "stack trace", "owner", "module", "class", "process", "GPU"];
+const LEVELS = ["kernel", "nvidia-smi", "reserved"];
+
+function processName(process) {
+	return process.comm + " (pid " + process.pid + ")";
+}
+
+function gpuName(row) {
+	return "GPU " + row.gpu + (row.ordinal ? " (" + row.ordinal + ")" : "");
+}
+
+// ---- views ----
+
+function makeViews() {
+	const views = [], byGpu = new Map();
+	data.processes.forEach((process, p) => process.rows.forEach((row, r) => {
+		if (!row.calls || !(row.calls.frame_count || row.blocks))
+			return;
+		const part = { process, row, p, r };
+		views.push({ name: processName(process) + ", " + gpuName(row), parts: [part], total: row.total });
+		byGpu.set(row.gpu, [...(byGpu.get(row.gpu) || []), part]);
+	}));
+	const parts = views.flatMap(view => view.parts);
+	for (const [gpu, list] of byGpu)
+		if (list.length > 1)
+			views.push({ name: "GPU " + gpu + ", all " + list.length + " processes", parts: list,
+				total: list[0].row.total });
+	if (byGpu.size > 1)
+		views.push({ name: "all " + byGpu.size + " GPUs", parts, total: 0 });
+	return views;
+}
+
+// ---- names ----
+
 function stackText(stack) {
-	return stack[0].length ? stack[3] : stack[4] === 0 ? "(without a stack)" : "(not named)";
+	return stack[0].length ? stack[3] : stack[4] === 0 ? "(without a stack trace)" : "(not named)";
 }
 
-function groupName(key, by) {
-	const stack = data.stacks[key[0]];
-	if (by === "class")
-		return data.classes[key[1]] || "?";
-	if (by === "owner")
-		return data.owners[stack[1]];
-	if (by === "module")
-		return stack[2] < 0 ? "(outside of modules)" : data.modules[stack[2]];
-	if (by === "stack trace")
-		return stackText(stack) + "  #" + key[0];
-	return stackText(data.stacks[key[4]]);
-}
+const namers = {
+	"line": (part, key) => stackText(data.stacks[key[4]]),
+	"stack trace": (part, key) => stackText(data.stacks[key[0]]) + "  #" + key[0],
+	"owner": (part, key) => data.owners[data.stacks[key[0]][1]],
+	"module": (part, key) => {
+		const module = data.stacks[key[0]][2];
+		return module < 0 ? "(outside of modules)" : data.modules[module];
+	},
+	"class": (part, key, isBlock) => isBlock ? "tensors" : data.classes[key[1]] || "?",
+	"process": part => processName(part.process),
+	"GPU": part => gpuName(part.row),
+};
 
-// Times of both lists, each once.
-function mergeTimes(a, b) {
-	const all = new Float64Array(a.length + b.length);
-	all.set(a);
-	all.set(b, a.length);
+// ---- sums ----
+
+// Times of all lists, each once.
+function mergeTimes(lists) {
+	const all = new Float64Array(lists.reduce((sum, list) => sum + list.length, 0));
+	let at = 0;
+	for (const list of lists) {
+		all.set(list, at);
+		at += list.length;
+	}
 	all.sort();
 	return all.filter((time, i) => !i || time !== all[i - 1]);
 }
 
-// Adds a series to the groups: of each group its value at each time.
-function addSeries(groups, series, read, times, nameOf) {
+// Adds a series to the groups: of each group its changes, as pairs of an index in times and bytes.
+function addSeries(groups, part, series, times, nameOf) {
+	const read = readSeries(series), now = new Float64Array(series.keys.length);
 	const groupOf = series.keys.map((key, k) => {
 		const name = nameOf(key);
 		if (!groups.has(name))
-			groups.set(name, { name, values: null, keys: [], area: 0, peak: 0, changes: [] });
-		groups.get(name).keys.push({ series, read, key: k });
+			groups.set(name, { name, keys: [], area: 0, at: growing(), by: growing() });
+		groups.get(name).keys.push({ part, series, key: k });
 		return groups.get(name);
 	});
-	const now = new Float64Array(series.keys.length);
-	for (let i = 0; i < read.times.length; i++) {
-		const at = indexAt(times, read.times[i]);
+	for (let i = 0, at = 0; i < read.times.length; i++) {
+		while (times[at] < read.times[i])
+			at++;
 		for (let p = read.first[i]; p < read.first[i + 1]; p++) {
-			const key = read.points[4 * p], live = read.points[4 * p + 1];
-			groupOf[key].changes.push(at, live - now[key]);
-			now[key] = live;
+			const key = read.keys[p], change = read.values[p] - now[key], group = groupOf[key];
+			now[key] = read.values[p];
+			group.at.push(at);
+			group.by.push(change);
+			group.area += change * (LENGTH - times[at]);
 		}
 	}
-}
-
-function fillValues(group, times) {
-	const values = new Float64Array(times.length);
-	for (let c = 0; c < group.changes.length; c += 2)
-		values[group.changes[c]] += group.changes[c + 1];
-	for (let i = 1; i < values.length; i++)
-		values[i] += values[i - 1];
-	for (let i = 0; i < values.length; i++) {
-		group.area += values[i] * ((i + 1 < times.length ? times[i + 1] : data.length_ns) - times[i]);
-		group.peak = Math.max(group.peak, values[i]);
-	}
-	group.values = values;
 }
 
 function mostOf(values) {
 	return values.reduce((a, b) => Math.max(a, b), 0);
 }
 
-// The reserve that no block uses.
-function cachedGroup(groups, segments, blocks, times) {
+// The changes of groups as a value at each time.
+function valuesOf(groups, times) {
 	const values = new Float64Array(times.length);
-	for (let i = 0; i < times.length; i++)
-		values[i] = Math.max(0, segments.values[i] - blocks[i]);
-	return { name: "[cached, in no block]", values, keys: [], area: 0, peak: mostOf(values), colour: CACHED };
+	for (const group of groups) {
+		const at = group.at.end(), by = group.by.end();
+		for (let i = 0; i < at.length; i++)
+			values[at[i]] += by[i];
+	}
+	for (let i = 1; i < values.length; i++)
+		values[i] += values[i - 1];
+	return values;
 }
 
-function makeBands(row, by) {
-	const groups = new Map(), calls = readSeries(row.calls), blocks = row.blocks && readSeries(row.blocks);
-	const times = mergeTimes(calls.times, blocks ? blocks.times : new Float64Array(0));
-	const SEGMENTS = "\u0000segments";
-	addSeries(groups, row.calls, calls, times, key => blocks && key[3] ? SEGMENTS : groupName(key, by));
-	if (blocks)
-		addSeries(groups, row.blocks, blocks, times, key => by === "class" ? "tensors" : groupName(key, by));
-	for (const group of groups.values())
-		fillValues(group, times);
+function makeBand(name, groups, times) {
+	const values = valuesOf(groups, times), area = groups.reduce((sum, group) => sum + group.area, 0);
+	return { name, values, area, peak: mostOf(values), keys: groups.flatMap(group => group.keys), colour: 0 };
+}
+
+// The reserve that no block uses, of all parts.
+function cachedBand(segments, blocks, times) {
+	const band = makeBand("[cached, in no block]", segments, times), used = valuesOf(blocks, times);
+	for (let i = 0; i < times.length; i++)
+		band.values[i] = Math.max(0, band.values[i] - used[i]);
+	return { ...band, peak: mostOf(band.values), keys: [], isCached: true };
+}
+
+// ---- bands ----
+
+const SEGMENTS = "\u0000segments", BLOCKS = "\u0000blocks";
+
+function readGroups(view, by, times) {
+	const groups = new Map(), sums = new Map(), nameOf = namers[by];
+	for (const part of view.parts) {
+		const { calls, blocks } = part.row;
+		addSeries(groups, part, calls, times, key => blocks && key[3] ? SEGMENTS : nameOf(part, key, false));
+		if (blocks) {
+			addSeries(groups, part, blocks, times, key => nameOf(part, key, true));
+			addSeries(sums, part, blocks, times, () => BLOCKS);
+		}
+	}
 	const segments = groups.get(SEGMENTS);
 	groups.delete(SEGMENTS);
-	const list = [...groups.values()].sort((a, b) => b.area - a.area || b.peak - a.peak);
-	const bands = list.slice(0, BANDS), rest = list.slice(BANDS);
-	bands.forEach((band, i) => band.colour = COLOURS[i]);
-	if (rest.length) {
-		const values = new Float64Array(times.length);
-		for (const group of rest)
-			for (let i = 0; i < values.length; i++)
-				values[i] += group.values[i];
-		bands.push({ name: rest.length + " more", values, keys: [], colour: REST, peak: mostOf(values) });
-	}
-	if (segments) {
-		const sum = new Float64Array(times.length);
-		for (let i = 0; i < times.length; i++)
-			sum[i] = blocks.live[indexAt(blocks.times, times[i])] || 0;
-		bands.push(cachedGroup(groups, segments, sum, times));
-	}
+	return { list: [...groups.values()].sort((a, b) => b.area - a.area), segments, blocks: sums.get(BLOCKS) };
+}
+
+function momentsOf(view) {
+	const moments = [];
+	for (const { process, row } of view.parts)
+		for (const series of row.blocks ? [row.blocks, row.calls] : [row.calls]) {
+			const read = readSeries(series);
+			for (let i = 0; i < read.times.length; i++)
+				if (read.why[i] === ITERATION || (read.why[i] && series === row.calls))
+					moments.push({ time: read.times[i], why: read.why[i], number: read.number[i], process });
+		}
+	return moments.sort((a, b) => a.time - b.time);
+}
+
+function makeModel(view, by) {
+	const all = view.parts.flatMap(({ row }) => [row.calls, row.blocks].filter(Boolean));
+	const times = mergeTimes(all.map(series => readSeries(series).times));
+	const { list, segments, blocks } = readGroups(view, by, times);
+	const wanted = new Set(by === "line" ? data.findings.map(finding => finding.line) : []);
+	const shown = list.filter((group, i) => i < BANDS || wanted.has(group.name));
+	const rest = list.filter((group, i) => i >= BANDS && !wanted.has(group.name));
+	const bands = shown.map(group => makeBand(group.name, [group], times));
+	bands.forEach((band, i) => band.colour = i);
+	// What changes least lies at the bottom.
+	bands.sort((a, b) => b.area / (b.peak || 1) - a.area / (a.peak || 1));
+	if (rest.length)
+		bands.push({ ...makeBand(rest.length + " more", rest, times), isRest: true });
+	if (segments)
+		bands.push(cachedBand([segments], blocks ? [blocks] : [], times));
 	const total = new Float64Array(times.length);
 	for (const band of bands)
 		for (let i = 0; i < total.length; i++)
 			total[i] += band.values[i];
-	const moments = [];
-	for (const read of blocks ? [blocks, calls] : [calls])
-		for (let i = 0; i < read.times.length; i++)
-			if (read.why[i] && !(read === calls && blocks && read.why[i] !== 3))
-				moments.push({ time: read.times[i], why: read.why[i], number: read.number[i] });
-	return { times, bands, total, moments, calls, blocks, all: list };
+	const moments = momentsOf(view);
+	return { times, bands, total, moments, series: all, levels: makeLevels(view),
+		iterations: moments.filter(moment => moment.why === ITERATION) };
 }
 
-function readLevels(row) {
-	const read = readSeries(row.levels), names = ["the driver gave", "nvidia-smi", "reserved by the framework"];
-	return row.levels.keys.map((key, k) => {
-		const times = [], values = [];
-		for (let i = 0; i < read.times.length; i++)
-			for (let p = read.first[i]; p < read.first[i + 1]; p++)
-				if (read.points[4 * p] === k) {
-					times.push(read.times[i]);
-					values.push(read.points[4 * p + 1]);
-				}
-		return { name: names[key[1]], times: Float64Array.from(times), values };
+// ---- sums beside the bands ----
+
+function makeLevels(view) {
+	return LEVELS.map((name, what) => {
+		const groups = new Map(), times = mergeTimes(view.parts.map(({ row }) => readSeries(row.levels).times));
+		for (const part of view.parts)
+			addSeries(groups, part, part.row.levels, times, key => key[1]);
+		return { name, times, values: groups.has(what) ? valuesOf([groups.get(what)], times) : new Float64Array(0) };
 	});
 }

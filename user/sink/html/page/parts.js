@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The page's elements. Every text of the data comes from traced programs: it goes into the page as text alone
  * (textContent), never as HTML. */
-const page = document.getElementById("page"), report = document.getElementById("report");
-
 function make(tag, parent, text, attributes = {}) {
 	const element = document.createElement(tag);
 	if (text !== undefined)
@@ -13,48 +11,62 @@ function make(tag, parent, text, attributes = {}) {
 	return element;
 }
 
-const views = [];
-data.processes.forEach((process, p) => process.rows.forEach((row, r) => {
-	if (row.calls && (row.calls.frame_count || row.blocks))
-		views.push({ process, row, p, r, name: process.comm + " (pid " + process.pid + "), GPU " + row.gpu +
-			(row.ordinal ? " (" + row.ordinal + ")" : "") });
-}));
+const front = make("div", document.body);
+document.getElementById("page").prepend(front);
 
-const top = make("div", page);
-page.insertBefore(top, report);
-make("h1", top, "gpumemtrace");
-for (const finding of data.findings) {
-	const box = make("div", top, undefined, { class: "finding" });
-	make("b", box, finding.label + " ");
-	box.append(finding.sentence + " ");
-	make("span", box, "(" + finding.ground + ")", { class: "dim" });
-	if (finding.line) {
-		make("br", box);
-		const link = make("button", box, finding.line, { class: "link" });
-		link.onclick = () => chooseLine(finding);
-	}
-	if (finding.remedy)
-		make("div", box, finding.remedy, { class: "dim" });
-}
-if (data.lost)
-	make("p", top, data.lost + " records were lost: see the report below.");
-make("h2", top, "Memory over time");
-const bar = make("div", top, undefined, { class: "bar" });
+const header = make("header", front);
+make("h1", header, "gpumemtrace");
+const about = make("span", header, "", { class: "dim" });
+const themeButton = make("button", header, "dark or light", { title: "t" });
+const verdict = make("section", front, undefined, { "aria-label": "what stands out" });
+
+make("h2", front, "Memory over time");
+const bar = make("div", front, undefined, { class: "bar" });
 const viewChoice = make("select", bar, undefined, { "aria-label": "process and GPU" });
-views.forEach((view, i) => make("option", viewChoice, view.name, { value: i }));
 const groupChoice = make("select", bar, undefined, { "aria-label": "group by" });
 GROUPS.forEach(name => make("option", groupChoice, "by " + name, { value: name }));
 const search = make("input", bar, undefined,
-	{ type: "search", placeholder: "search frames (regular expression)", "aria-label": "search" });
-const reset = make("button", bar, "whole time");
-const size = make("label", bar);
-const showSize = make("input", size, undefined, { type: "checkbox" });
-size.append(" the GPU's size");
-const canvas = make("canvas", top, undefined, { tabindex: 0, role: "img", "aria-label": "memory over time" });
-const hover = make("div", top, undefined, { id: "hover", class: "dim" });
-const bounds = make("p", top, undefined, { class: "dim" });
-const table = make("table", top);
-const stacks = make("div", top);
-make("p", top, "Drag: two instants. Shift and drag, or the wheel: zoom. Keys: left and right move, + and - zoom, a and b set the " +
-	"two instants, g groups, / searches, Escape shows all.", { id: "help", class: "dim" });
-make("h2", top, "Report");
+	{ type: "search", placeholder: "search frames (regular expression)", "aria-label": "search frames", title: "/" });
+const whole = make("button", bar, "whole time", { title: "Escape" });
+const lines = make("span", bar, undefined, { class: "lines" });
+
+function makeSwitch(parent, name, text, className) {
+	const label = make("label", parent, undefined, { class: className });
+	const box = make("input", label, undefined, { type: "checkbox" });
+	label.append(text);
+	box.onchange = () => {
+		state[name] = box.checked ? 1 : 0;
+		update();
+	};
+	return box;
+}
+const switches = {
+	kernel: makeSwitch(lines, "kernel", "the kernel gave", "line-kernel"),
+	nvml: makeSwitch(lines, "nvml", "nvidia-smi", "line-nvml"),
+	reserved: makeSwitch(lines, "reserved", "the framework reserved", "line-reserved"),
+	size: makeSwitch(lines, "size", "the GPU's size", "line-size"),
+};
+
+const chart = make("div", front, undefined, { id: "chart" });
+const canvas = make("canvas", chart, undefined, { "aria-hidden": "true" });
+const overlay = make("canvas", chart, undefined, { tabindex: 0, role: "img", "aria-label": "memory over time" });
+const tip = make("div", chart, undefined, { id: "tip" });
+tip.hidden = true;
+const said = make("div", front, undefined, { id: "hover", class: "dim", role: "status" });
+
+const below = make("div", front, undefined, { id: "below" });
+const left = make("section", below, undefined, { "aria-label": "table" });
+const table = make("table", left);
+const stacks = make("div", left);
+const right = make("section", below, undefined, { "aria-label": "flame graph" });
+const flameBar = make("div", right, undefined, { class: "bar" });
+const flameChoice = make("select", flameBar, undefined, { "aria-label": "flame graph of" });
+Object.entries(FLAMES).forEach(([name, text]) => make("option", flameChoice, text, { value: name }));
+switches.libraries = makeSwitch(flameBar, "libraries", "frames of libraries", "");
+const flameSaid = make("span", flameBar, "", { class: "dim" });
+const flame = make("div", right, undefined, { id: "flame" });
+const bounds = make("p", front, undefined, { class: "dim" });
+make("p", front, "Drag: two instants, A and B. Shift and drag, or the wheel: zoom; the wheel to the side, or Shift and the " +
+	"wheel: pan. Keys: left and right move, with Shift they pan; up and down choose a band; + and - zoom; a and b set " +
+	"the instants; p is the peak; g groups; v is the next view; f is the next flame graph; l hides libraries; / searches; " +
+	"t is dark or light; Escape shows all.", { id: "help", class: "dim" });

@@ -1,41 +1,100 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What is shown: the page's address keeps it. */
-const state = { view: 0, by: "line", from: 0, to: data.length_ns || 1, a: null, b: null, chosen: null, search: "", cursor: null };
+const state = { view: 0, by: "line", from: 0, to: LENGTH, a: null, b: null, chosen: null, search: "", flame: "grown",
+	libraries: 1, size: 0, kernel: 1, nvml: 1, reserved: 1, theme: "", cursor: null };
+const WORDS = ["by", "search", "chosen", "flame", "theme"];
+const FLAMES = { live: "held at B", then: "held at A", grown: "more at B than at A", freed: "less at B than at A" };
+const views = makeViews();
 
 function readAddress() {
 	for (const part of location.hash.slice(1).split("&")) {
-		const [name, value] = part.split("=").map(decodeURIComponent);
+		const [name, value] = part.split("=").map(text => {
+			try {
+				return decodeURIComponent(text);
+			} catch (error) {
+				return "";
+			}
+		});
 		if (!(name in state) || value === undefined)
 			continue;
-		if (["by", "search", "chosen"].includes(name))
+		if (WORDS.includes(name))
 			state[name] = value;
 		else if (Number.isFinite(+value))
 			state[name] = +value;
 	}
-	if (!views[state.view])
-		state.view = 0;
-	if (!GROUPS.includes(state.by))
-		state.by = "line";
+	state.view = views[state.view] ? state.view : 0;
+	state.by = GROUPS.includes(state.by) ? state.by : "line";
+	state.flame = state.flame in FLAMES ? state.flame : "grown";
 	if (!(state.to > state.from))
-		[state.from, state.to] = [0, data.length_ns || 1];
+		[state.from, state.to] = [0, LENGTH];
 }
 
+// Browsers refuse an address that changes too often.
+let addressTimer = 0;
 function writeAddress() {
-	const parts = Object.entries(state).filter(([name, value]) => name !== "cursor" && value !== null && value !== "")
-		.map(([name, value]) => name + "=" + encodeURIComponent(value));
-	history.replaceState(null, "", "#" + parts.join("&"));
+	clearTimeout(addressTimer);
+	addressTimer = setTimeout(() => {
+		const parts = Object.entries(state).filter(([name, value]) => name !== "cursor" && value !== null && value !== "")
+			.map(([name, value]) => name + "=" + encodeURIComponent(value));
+		history.replaceState(null, "", "#" + parts.join("&"));
+	}, 100);
 }
 
-let model = null, levels = [];
+// ---- the model of what is shown ----
+
+let model = null, expression = null;
 
 function load() {
-	model = makeBands(views[state.view].row, state.by);
-	levels = readLevels(views[state.view].row);
-	const series = views[state.view].row.blocks || views[state.view].row.calls;
-	const left = series.left_out.map((count, why) => count && why ? count + " " + WHY[why] + "s" : "").filter(Boolean);
-	bounds.textContent = "Exact at " + (model.calls.times.length + (model.blocks ? model.blocks.times.length : 0)) +
-		" moments: at the peak, failed requests, marks, ends of iterations, and at most each " +
-		(series.slot_ns / 1e6).toPrecision(2) + " ms; between two of them, within the bounds shown." +
-		(left.length ? " Moments without a frame of their own: " + left.join(", ") + "." : "") +
-		(views[state.view].process.from_start ? "" : " Attached late: older memory is not shown.");
+	model = views.length ? makeModel(views[state.view], state.by) : null;
+}
+
+function readSearch() {
+	try {
+		expression = state.search ? new RegExp(state.search, "i") : null;
+		return true;
+	} catch (error) {
+		expression = null;
+		return false;
+	}
+}
+
+function stackMatches(stack) {
+	return data.stacks[stack][0].some(symbol => expression.test(data.symbols[symbol][0]));
+}
+
+function matches(band) {
+	if (!expression)
+		return true;
+	return expression.test(band.name) || band.keys.some(({ series, key }) => stackMatches(series.keys[key][0]));
+}
+
+function markMatches() {
+	for (const band of model.bands)
+		band.matches = matches(band);
+}
+
+// ---- instants ----
+
+// When the sum was highest.
+function peakTime() {
+	let best = 0;
+	for (let i = 1; i < model.times.length; i++)
+		if (model.total[i] > model.total[best])
+			best = i;
+	return model.times.length ? model.times[best] : 0;
+}
+
+// The earlier and the later one; without instants, the beginning and the peak.
+function instants() {
+	const chosen = [state.a, state.b].filter(time => time !== null).sort((a, b) => a - b);
+	if (!chosen.length)
+		return { a: 0, b: peakTime(), names: ["at the beginning", "at the peak"] };
+	if (chosen.length === 1)
+		return { a: 0, b: chosen[0], names: ["at the beginning", "at A"] };
+	return { a: chosen[0], b: chosen[1], names: ["at A", "at B"] };
+}
+
+function valueAt(band, time) {
+	const index = indexAt(model.times, time);
+	return index < 0 ? 0 : band.values[index];
 }

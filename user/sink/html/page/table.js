@@ -1,63 +1,66 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The table below the picture, and the stacks of a band. */
-function valueAt(band, time) {
-	const index = indexAt(model.times, time);
-	return index < 0 ? 0 : band.values[index];
+/* The table below the picture, and the stack traces of a band. */
+const STACKS_SHOWN = 8;
+
+function makeCells(line, numbers) {
+	for (const bytes of numbers)
+		make("td", line, bytesText(bytes));
 }
 
-// When the sum was highest.
-function peakTime() {
-	let best = 0;
-	for (let i = 1; i < model.times.length; i++)
-		if (model.total[i] > model.total[best])
-			best = i;
-	return model.times.length ? model.times[best] : 0;
-}
-
-// The earlier and the later one; without instants, the peak and the end.
-function instants() {
-	const chosen = [state.a, state.b].filter(time => time !== null).sort((a, b) => a - b);
-	if (!chosen.length)
-		return { a: peakTime(), b: data.length_ns, names: ["AT THE PEAK", "AT THE END"] };
-	return { a: chosen[0], b: chosen[chosen.length - 1], names: ["AT A", "AT B"] };
+function makeRow(body, row, style) {
+	const line = make("tr", body, undefined, { tabindex: 0 });
+	makeCells(line, [row.a, row.b, row.b - row.a, row.band.peak]);
+	const cell = make("td", line), swatch = make("span", cell, undefined, { class: "swatch" });
+	swatch.style.background = colourOf(row.band, style);
+	cell.append(row.band.name);
+	line.classList.toggle("chosen", row.band.name === state.chosen);
+	line.onclick = () => choose(row.band.name);
+	line.onkeydown = event => event.key === "Enter" && choose(row.band.name);
 }
 
 function showTable() {
-	const { a, b, names } = instants();
+	const { a, b, names } = instants(), style = getComputedStyle(document.documentElement);
 	table.replaceChildren();
 	const head = make("tr", make("thead", table));
-	for (const text of [...names, "CHANGE", "AT MOST", "BY " + state.by.toUpperCase()])
+	for (const text of [...names, "change", "at most", state.by])
 		make("th", head, text);
 	const body = make("tbody", table);
-	const rows = model.bands.filter(matches).map(band => ({ band, a: valueAt(band, a), b: valueAt(band, b) }));
-	rows.sort((p, q) => names[0] === "AT A" ? (q.b - q.a) - (p.b - p.a) : q.a - p.a || q.band.peak - p.band.peak);
-	for (const row of rows) {
-		const line = make("tr", body, undefined, { tabindex: 0 });
-		for (const bytes of [row.a, row.b, row.b - row.a, row.band.peak])
-			make("td", line, bytesText(bytes));
-		const cell = make("td", line);
-		make("span", cell, undefined, { class: "swatch" }).style.background = row.band.colour;
-		cell.append(row.band.name);
-		line.classList.toggle("chosen", row.band.name === state.chosen);
-		line.onclick = () => choose(row.band.name);
-		line.onkeydown = event => event.key === "Enter" && choose(row.band.name);
-	}
-	showStacks(b);
+	const rows = model.bands.filter(band => band.matches !== false)
+		.map(band => ({ band, a: valueAt(band, a), b: valueAt(band, b) }));
+	rows.sort(state.b === null ? (p, q) => q.b - p.b || q.band.peak - p.band.peak : (p, q) => (q.b - q.a) - (p.b - p.a));
+	rows.forEach(row => makeRow(body, row, style));
+	const sum = make("tr", make("tfoot", table)), most = mostOf(model.total);
+	const whole_ = time => model.total[indexAt(model.times, time)] || 0;
+	makeCells(sum, [whole_(a), whole_(b), whole_(b) - whole_(a), most]);
+	make("td", sum, expression ? "all, also what the search leaves out" : "all");
 }
 
-// The stacks of the chosen band, the largest first.
-function showStacks(time) {
-	const band = model.bands.find(one => one.name === state.chosen);
+// The stack traces of the chosen band, the largest at the second instant first.
+function showStacks() {
+	const band = model.bands.find(one => one.name === state.chosen), { b, names } = instants(), lives = new Map();
 	stacks.replaceChildren();
-	if (!band)
+	if (!band || !band.keys.length)
 		return;
+	const liveOf = ({ series, key }) => {
+		if (!lives.has(series))
+			lives.set(series, liveAt(series, b));
+		return lives.get(series)[key];
+	};
+	const list = band.keys.map(one => ({ key: one.series.keys[one.key], bytes: liveOf(one) })).sort((p, q) =>
+		q.bytes - p.bytes || q.key[2] - p.key[2]);
 	make("h2", stacks, band.name);
-	const list = band.keys.map(({ series, key }) => ({ key: series.keys[key], peak: series.keys[key][2] }))
-		.sort((a, b) => b.peak - a.peak).slice(0, 12);
-	for (const { key, peak } of list) {
-		const frames = data.stacks[key[0]][0].map(symbol => "  " + data.symbols[symbol]).join("\n");
-		make("pre", stacks, bytesText(peak) + " at the peak\n" + (frames || "  " + stackText(data.stacks[key[0]])));
+	for (const { key, bytes } of list.slice(0, STACKS_SHOWN)) {
+		make("div", stacks, bytesText(bytes) + " " + names[1] + ", " + bytesText(key[2]) + " at the peak of its process",
+			{ class: "dim" });
+		const trace = make("pre", stacks);
+		for (const symbol of data.stacks[key[0]][0])
+			if (state.libraries || isOwn(symbol))
+				make("span", trace, data.symbols[symbol][0] + "\n", { class: isOwn(symbol) ? "own" : "dim" });
+		if (!trace.childNodes.length)
+			trace.textContent = stackText(data.stacks[key[0]]);
 	}
+	if (list.length > STACKS_SHOWN)
+		make("div", stacks, (list.length - STACKS_SHOWN) + " more stack traces", { class: "dim" });
 }
 
 function choose(name) {
@@ -65,23 +68,9 @@ function choose(name) {
 	update();
 }
 
-function chooseLine(finding) {
-	const at = views.findIndex(view => view.p === finding.process && (finding.row < 0 || view.r === finding.row));
-	if (at >= 0)
-		state.view = at;
-	state.by = "line";
-	load();
-	const band = model.bands.find(one => one.name === finding.line) || model.all.find(one => one.name === finding.line);
-	state.chosen = band ? band.name : null;
+function chooseNext(step) {
+	const names = [...table.querySelectorAll("tbody tr")].map(row => row.lastChild.textContent);
+	const next = names.indexOf(state.chosen) + step;
+	state.chosen = names.length ? names[Math.max(0, Math.min(names.length - 1, next))] : null;
 	update();
-	canvas.scrollIntoView({ block: "center" });
-}
-
-function update() {
-	viewChoice.value = state.view;
-	groupChoice.value = state.by;
-	search.value = state.search;
-	writeAddress();
-	showTable();
-	redraw();
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What stands out, with links to its band, its stack trace and its events. */
+
+// The moments between which a finding shows; null where there are none.
+function spanOf(finding) {
+	const requests = model.moments.filter(moment => moment.why === REQUEST), { iterations } = model;
+	if (finding.name === "out_of_memory" && requests.length)
+		return { a: 0, b: requests[requests.length - 1].time };
+	if (["leak", "kept"].includes(finding.name) && iterations.length > 1)
+		return { a: iterations[Math.min(2, iterations.length - 2)].time, b: iterations[iterations.length - 1].time };
+	if (finding.name === "growth")
+		return { a: finding.since_ns, b: LENGTH };
+	return null;
+}
+
+function viewOf(finding) {
+	return views.findIndex(({ parts }) => parts.length === 1 && parts[0].p === finding.process &&
+		(finding.row < 0 || parts[0].r === finding.row));
+}
+
+function goTo(finding) {
+	state.view = Math.max(0, viewOf(finding));
+	state.by = "line";
+	load();
+	const band = model.bands.find(one => one.name === finding.line), span = spanOf(finding);
+	state.chosen = band ? band.name : null;
+	[state.from, state.to] = [0, LENGTH];
+	[state.a, state.b] = span ? [span.a, span.b] : [null, null];
+	if (span) {
+		const room = 0.1 * (span.b - span.a);
+		[state.from, state.to] = [Math.max(0, span.a - room), Math.min(LENGTH, span.b + room)];
+	}
+	state.flame = finding.name === "out_of_memory" ? "live" : "grown";
+	update();
+}
+
+function makeFinding(finding) {
+	const box = make("div", verdict, undefined, { class: "finding " + finding.ground });
+	const line = make("div", box);
+	make("b", line, finding.label);
+	line.append(" " + finding.sentence + " ");
+	make("span", line, finding.ground, { class: "ground" });
+	const links = make("div", box, undefined, { class: "links" });
+	if (viewOf(finding) >= 0) {
+		const link = make("button", links, finding.line || "show in time", { class: "link" });
+		link.onclick = () => {
+			goTo(finding);
+			chart.scrollIntoView({ block: "center" });
+		};
+		if (finding.line) {
+			const stack = make("button", links, "its stack traces", { class: "link" });
+			stack.onclick = () => {
+				goTo(finding);
+				stacks.scrollIntoView({ block: "center" });
+			};
+		}
+	}
+	if (finding.remedy)
+		make("span", links, finding.remedy, { class: "dim" });
+}
+
+function makeVerdict() {
+	if (!data.findings.length)
+		make("p", verdict, "Nothing stands out.", { class: "dim" });
+	data.findings.forEach(makeFinding);
+	for (const note of data.notes)
+		make("p", verdict, note, { class: "note" });
+}
+
+function showAbout() {
+	const start = data.wall_ms ? new Date(data.wall_ms).toISOString().slice(0, 19).replace("T", " ") + " UTC, " : "";
+	about.textContent = start + secondsText(data.length_ns) + ", " + data.processes.length +
+		(data.processes.length === 1 ? " process" : " processes");
+}
+
+// How exact the picture is, and what it lacks.
+function showBounds() {
+	const frames = model.series.reduce((sum, series) => sum + series.frame_count, 0), left = [0, 0, 0, 0];
+	for (const series of model.series)
+		series.left_out.forEach((count, why) => left[why] += why ? count : 0);
+	const slot = Math.max(...model.series.map(series => series.slot_ns));
+	const merged = model.series.reduce((sum, series) => sum + series.keys_merged, 0);
+	const late = views[state.view].parts.filter(({ process }) => !process.from_start).map(({ process }) =>
+		processName(process) + " was attached at " + timeText(process.attach_ns) + ": older memory is not shown.");
+	bounds.textContent = [
+		"Exact at " + frames + " moments: requests that failed, marks, ends of iterations, and a moment about each " +
+			(slot / 1e6).toPrecision(2) + " ms where memory changed. Between two moments the sum of a process lies " +
+			"within the bounds that the pointer shows.",
+		...[ITERATION, MARK, REQUEST].filter(why => left[why]).map(why =>
+			left[why] + " x " + WHY[why] + " without an exact moment."),
+		merged ? merged + " allocations are shown without their stack trace, for want of room." : "", ...late,
+	].filter(Boolean).join(" ");
+}
