@@ -125,6 +125,19 @@ def retry():
     check("the number of the request", "\nMEMORY WAS SHORT #2 (a retry succeeded)  " in run(data("kept/synthetic"))[1])
 
 
+def on_request():
+    """A dump that was asked for says so, whose the memory is, and what nobody knows."""
+    out = run(data("kept/train-dump"))[1]
+    check("a dump on request: the head", out.startswith("MEMORY IN USE (dump on request, no failure)  2026-11-22"), out)
+    check("a dump on request: the lines", "\nWHERE  torch_training.py:200 Training.step  2.0 MiB, optimizer state\n" in out, out)
+    check("a dump on request: the rows", "\n                 CUDA context 518 MiB\n                 PyTorch 64 MiB: " in out and
+          "\n  7.4 GiB  93 %  not known: free, or held by other processes and the driver\n" in out, out)
+    out = run(data("kept/torch-late-dump"))[1]
+    check("a dump on request: whose lines", "\nWHERE  torch.c:162 step  486 KiB" in out and "in pid 12853 on GPU 1\n" in out, out)
+    said = subprocess.run([BIN, "report", data("kept/train-dump")], capture_output=True, timeout=PATIENCE, text=True).stdout
+    check("a report on a dump names the command", "gpumemtrace oom says who held" in " ".join(said.split()), said)
+
+
 def words():
     """A directory's list is for people: causes in words, in rows that fit 80 columns with the name that dumps have."""
     with tempfile.TemporaryDirectory() as place:
@@ -179,6 +192,7 @@ def main():
     as_alone()
     folder_as_alone()
     words()
+    on_request()
     retry()
     check("no file", run()[0] == 2 and run("/nonexistent")[0] == 1)
     check("no recording", run(BIN)[0] == 1)

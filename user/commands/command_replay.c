@@ -34,7 +34,8 @@ static int report_playback(const struct playback *pb, struct attribution *attrib
 	if (pb->note[0])
 		notes[note_count++] = pb->note;
 	if (pb->is_dump)
-		notes[note_count++] = "the file is a dump of one moment";
+		notes[note_count++] = "the file is a dump of one moment, which has no numbers for a report:"
+				      " gpumemtrace oom says who held the memory";
 	if (pb->options->pids.count || pb->options->gpu)
 		notes[note_count++] = "only the processes of --pid and the GPU of --gpu are shown; the numbers of"
 				      " records, losses and limits are those of the whole session";

@@ -8,6 +8,9 @@ static bool is_row_on_gpu(const struct oom_view *v, const struct oom_view_row *r
 {
 	int gpu = oom_gpu_row(v, r)->gpu;
 
+	/* A picture that was asked for is about all GPUs. */
+	if (v->rec.outcome == GMT_OOM_NONE)
+		return true;
 	return gpu == v->gpu || (v->is_gpu_inferred && gpu == VIEW_GPU_UNKNOWN && r->proc == v->proc);
 }
 
@@ -110,6 +113,28 @@ static void judge_unlisted(const struct oom_view *v, struct oom_facts *f)
 		f->unlisted -= g->neighbours[i].bytes < f->unlisted ? g->neighbours[i].bytes : f->unlisted;
 	if (g)
 		f->unlisted -= g->more_bytes < f->unlisted ? g->more_bytes : f->unlisted;
+}
+
+void oom_rest_of(const struct oom_view *v, int gpu, struct oom_rest *out)
+{
+	const struct view_gpu *g = &v->view.gpus[gpu];
+	uint64_t rest = g->total_bytes;
+
+	*out = (struct oom_rest){ .is_told = g->has_memory && is_near_failure(v, g->memory_ts_ns) };
+	for (size_t i = 0; i < v->row_count; i++) {
+		const struct view_row *row = oom_gpu_row(v, &v->rows[i]);
+
+		if (row && !v->rows[i].is_blocks && row->gpu == gpu)
+			rest -= v->rows[i].held < rest ? v->rows[i].held : rest;
+	}
+	for (size_t i = 0; i < g->neighbour_count; i++)
+		rest -= g->neighbours[i].bytes < rest ? g->neighbours[i].bytes : rest;
+	rest -= g->more_bytes < rest ? g->more_bytes : rest;
+	if (out->is_told) {
+		out->free = g->free_bytes < rest ? g->free_bytes : rest;
+		rest -= out->free;
+	}
+	out->bytes = rest;
 }
 
 static void judge_torch(const struct oom_view *v, struct oom_facts *f)

@@ -141,6 +141,13 @@ static const struct view_stacks *row_stacks(const struct view_row *row, uint64_t
 	return view_best_stacks(row);
 }
 
+/* In a picture that was asked for: the stacks of tensors, if the framework took most of what was allocated. */
+static const struct view_stacks *picture_stacks(const struct view_row *row)
+{
+	return row->torch.reserved.live >= share_of(row->attributed.live, ACTIVATIONS_SHARE) ? view_best_stacks(row)
+											      : &row->stacks;
+}
+
 /* Only blocks' stacks have purposes. Without purposes, all memory of a line counts. */
 static enum oom_cause_kind counted_kind(enum oom_cause_kind kind, bool are_tensors)
 {
@@ -160,7 +167,12 @@ static void find_lines(struct oom_view *v)
 	if (index == OOM_VIEW_NONE || (kind == OOM_CAUSE_REQUEST && v->facts.asked > v->facts.total))
 		return;
 	row = oom_gpu_row(v, &v->rows[index]);
-	stacks = row ? row_stacks(row, v->rows[index].held, kind) : &v->view.procs[v->rows[index].proc].host_stacks;
+	if (!row)
+		stacks = &v->view.procs[v->rows[index].proc].host_stacks;
+	else if (v->rec.outcome == GMT_OOM_NONE)
+		stacks = picture_stacks(row);
+	else
+		stacks = row_stacks(row, v->rows[index].held, kind);
 	blocks = oom_blocks_row(v, index);
 	index = blocks != OOM_VIEW_NONE ? blocks : index;
 	steady = &v->rows[index].steady.lines[VIEW_BY_GROWN];

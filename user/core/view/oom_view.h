@@ -134,6 +134,14 @@ static inline uint64_t oom_surely_free(const struct oom_facts *f)
 	return f->has_free == OOM_FREE_TOLD ? f->free : 0;
 }
 
+/* What of a GPU no process of a picture that was asked for holds, and no process that is named beside it. */
+struct oom_rest {
+	bool is_told;            /* NVML told at that time what was free */
+	uint64_t free;
+	uint64_t bytes;          /* not free: the driver's, and other processes'. !is_told: or free */
+};
+void oom_rest_of(const struct oom_view *v, int gpu, struct oom_rest *out);
+
 /* Each fills in a part from the rest of the view and the parts before: the facts; the causes of the verdict
  * (oom_causes.c); the other parts of the verdict (oom_parts.c); where no request failed, the findings
  * (oom_findings.c). */

@@ -9,6 +9,9 @@
  *        1 GiB    1 %  pid 300 ollama, not traced
  *      512 MiB    0 %  the driver, and processes that NVML does not list
  */
+#include <stdlib.h>
+
+#include "base/count.h"
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/oom/oom_sinks.h"
@@ -78,6 +81,29 @@ static void put_tensors(struct out *out, const struct view_torch *t)
 	text_wrap(out, "", TEXT_INDENT, TEXT_COLUMNS, &text);
 }
 
+/* What the driver took beside all allocations. */
+static void put_driver(struct out *out, const struct view_row *row)
+{
+	const struct { const char *name; int64_t bytes; } parts[] = {
+		{ "CUDA context", row->context }, { "modules", row->modules }, { "pool reserve", row->pool_reserve },
+		{ "rounding", row->rounding }, { "streams, launches", row->other },
+	};
+	const char *before = "";
+	struct out text;
+
+	out_init_mem(&text);
+	for (size_t i = 0; i < COUNT(parts); i++) {
+		if (parts[i].bytes <= 0)
+			continue;
+		out_printf(&text, "%s%s %s", before, parts[i].name, human_bytes((uint64_t)parts[i].bytes).s);
+		before = ", ";
+	}
+	if (*before)
+		text_wrap(out, "", TEXT_INDENT, TEXT_COLUMNS, &text);
+	else
+		free(out_take(&text));
+}
+
 static void print_holder(struct page *page, const struct oom_view *v, const struct oom_view_row *r, uint64_t total)
 {
 	const struct view_row *row = oom_gpu_row(v, r);
@@ -90,6 +116,8 @@ static void print_holder(struct page *page, const struct oom_view *v, const stru
 	if (row && row->before_attach)
 		out_printf(out, "%*s%s of it from before the attach\n", TEXT_INDENT, "",
 			   human_bytes(row->before_attach).s);
+	if (row && v->rec.outcome == GMT_OOM_NONE)
+		put_driver(page_part(page, OOM_RANK_TENSORS, PAGE_DETAILS, 1), row);
 	if (row && row->torch.seen)
 		put_tensors(page_part(page, OOM_RANK_TENSORS, PAGE_DETAILS, 1), &row->torch);
 }
@@ -99,6 +127,13 @@ static bool is_row_of(const struct oom_view *v, const struct oom_view_row *r, in
 	const struct view_row *row = oom_gpu_row(v, r);
 
 	return row && !r->is_blocks && row->gpu == gpu && (r->held || row->torch.seen);
+}
+
+/* Who holds what no named process holds. */
+static void put_unlisted(struct out *out, const struct view_gpu *g)
+{
+	out_printf(out, "the driver, and processes that %s\n",
+		   g->neighbour_count ? "NVML does not list" : "are not traced");
 }
 
 static void put_rest(struct page *page, const struct oom_view *v, uint64_t total)
@@ -113,13 +148,35 @@ static void put_rest(struct page *page, const struct oom_view *v, uint64_t total
 	if (f->has_untraced && f->unlisted) {
 		out = page_part(page, OOM_RANK_ASKER, PAGE_DETAILS, 1);
 		put_share(out, f->unlisted, total);
-		out_printf(out, "the driver, and processes that %s\n",
-			   v->view.gpus[v->gpu].neighbour_count ? "NVML does not list" : "are not traced");
+		put_unlisted(out, &v->view.gpus[v->gpu]);
 	}
 	if (f->has_free) {
 		out = page_part(page, OOM_RANK_ASKER, PAGE_DETAILS, 1);
 		put_share(out, f->free, total);
 		out_printf(out, "%s\n", frees[f->has_free]);
+	}
+}
+
+/* Of a picture that was asked for. */
+static void put_rest_of_picture(struct page *page, const struct oom_view *v, int gpu)
+{
+	const struct view_gpu *g = &v->view.gpus[gpu];
+	struct oom_rest rest;
+	struct out *out;
+
+	oom_rest_of(v, gpu, &rest);
+	if (rest.bytes) {
+		out = page_part(page, OOM_RANK_ASKER, PAGE_DETAILS, 1);
+		put_share(out, rest.bytes, g->total_bytes);
+		if (rest.is_told)
+			put_unlisted(out, g);
+		else
+			out_text(out, "not known: free, or held by other processes and the driver\n");
+	}
+	if (rest.is_told) {
+		out = page_part(page, OOM_RANK_ASKER, PAGE_DETAILS, 1);
+		put_share(out, rest.free, g->total_bytes);
+		out_text(out, "free\n");
 	}
 }
 
@@ -179,7 +236,9 @@ static void print_holders_of(struct page *page, const struct oom_view *v, int gp
 		out_printf(out, ", %s", human_bytes(total).s);
 	out_char(out, '\n');
 	print_processes(page, v, gpu, total);
-	if (v->facts.is_of_gpu && gpu == v->gpu && v->rec.outcome != GMT_OOM_NONE)
+	if (v->rec.outcome == GMT_OOM_NONE && total)
+		put_rest_of_picture(page, v, gpu);
+	else if (v->facts.is_of_gpu && gpu == v->gpu && v->rec.outcome != GMT_OOM_NONE)
 		put_rest(page, v, total);
 }
 

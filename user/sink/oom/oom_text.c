@@ -106,7 +106,7 @@ void oom_text_head(struct out *out, const struct oom_view *v)
 	const char *what = v->rec.outcome == GMT_OOM_RETRY ? "MEMORY WAS SHORT" : "OUT OF MEMORY";
 
 	if (v->rec.outcome == GMT_OOM_NONE)
-		out_text(out, "MEMORY IN USE  ");
+		out_text(out, "MEMORY IN USE (dump on request, no failure)  ");
 	else if (v->rec.number > 1)
 		out_printf(out, "%s #%u (%s)  ", what, v->rec.number, name_outcome(v));
 	else
@@ -204,6 +204,19 @@ static void put_owner(struct out *out, const struct oom_view *v, const struct vi
 	human_print(out, OWNER_COLUMNS, owner, strlen(owner));
 }
 
+/* Whose lines they are, where a picture has several processes or GPUs: those of the row with the most memory. */
+static void put_whose(struct out *out, const struct oom_view *v)
+{
+	const struct oom_view_row *largest = &v->rows[v->facts.largest];
+	size_t rows = 0;
+
+	for (size_t i = 0; i < v->row_count; i++)
+		rows += !v->rows[i].is_blocks && v->rows[i].row != OOM_VIEW_NONE;
+	if (rows > 1)
+		out_printf(out, ", in pid %u on GPU %s", v->view.procs[largest->proc].tgid,
+			   text_gpu(&v->view, oom_gpu_row(v, largest)->gpu).s);
+}
+
 static void say_line(struct out *out, const struct oom_view *v, const struct oom_line *line)
 {
 	const struct oom_cause *cause = v->verdict.cause_count ? &v->verdict.causes[0] : NULL;
@@ -219,6 +232,8 @@ static void say_line(struct out *out, const struct oom_view *v, const struct oom
 	stack_text_caller(out, &v->view, line->line, "  ");
 	if (cause && cause->row != v->facts.asker && cause->row != OOM_VIEW_NONE)
 		out_printf(out, ", in pid %u", v->view.procs[v->rows[cause->row].proc].tgid);
+	else if (v->rec.outcome == GMT_OOM_NONE)
+		put_whose(out, v);
 }
 
 /* Where the sections go, and how wide they are. */
