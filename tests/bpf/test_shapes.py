@@ -283,13 +283,13 @@ def neighbour():
     target.go()
     target.wait("on")
     run.shows("OOM  ", " failed: another process")
-    reason = f"failed: another process (pid {holder.pid} oom_cases holds "    # a long id breaks the line
+    reason = f"failed: another process: pid {holder.pid} (oom_cases) holds "    # a long id breaks the line
     has(" ".join(run.text().split()), reason)
     run.has_dump()
     run.explains(f"WHY    another process: pid {holder.pid} ")
     report, verdict = run.finish()
     has(" ".join(report.split()), "OOM ", reason)
-    has(verdict, f"WHY    another process: pid {holder.pid} ", f"end pid {holder.pid}", "ASKED ")
+    has(verdict, f"WHY    another process: pid {holder.pid} ", f"if pid {holder.pid} is yours, end it", "ASKED ")
 
 
 @case
@@ -297,17 +297,17 @@ def untraced():
     """a neighbour that takes the rest, and is not traced"""
     target, holder = one_asks_and_one_holds()
     run = Run(target)
-    who = f"pid {holder.pid} oom_cases"
-    run.shows(f"not traced: {who} ")
+    who = f"pid {holder.pid} (oom_cases)"
+    run.shows(f"not traced: {who}: ")
     target.go()
     target.wait("on")
-    reason = f"failed: processes that are not traced ({who} holds "      # a long id breaks the line
+    reason = f"failed: processes that are not traced: {who} holds "      # a long id breaks the line
     run.terminal.wait(lambda: reason in " ".join(run.text().split()), "the reason")
     run.has_dump()
     run.explains("WHY    other processes: ")
     report, verdict = run.finish()
-    has(" ".join(report.split()), "OOM ", reason, f"used by processes that are not traced: {who} ")
-    has(" ".join(verdict.split()), "WHY other processes: ", f"({who} ", f"DO 1 end {who}, or", f"{who}, not traced")
+    has(" ".join(report.split()), "OOM ", reason, f"used by processes that are not traced: {who}: ")
+    has(" ".join(verdict.split()), "WHY other processes: ", f"({who}: ", f"DO 1 if {who} is yours, end it", f"{who}, not traced")
 
 
 @case

@@ -121,7 +121,7 @@ def neighbour():
     view, lines = explained(os.path.join(folder, name))
     parts = cause(view, "neighbour", "guess")
     equal(view["processes"][parts["why"][0]["process"]]["pid"], holder.pid, "who")
-    on_screen(lines, f"WHY    another process: pid {holder.pid} ", f"end pid {holder.pid}")
+    on_screen(lines, f"WHY    another process: pid {holder.pid} ", f"if pid {holder.pid} is yours, end it")
 
 
 if __name__ == "__main__":

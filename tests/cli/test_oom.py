@@ -138,6 +138,21 @@ def on_request():
     check("a report on a dump names the command", "gpumemtrace oom says who held" in " ".join(said.split()), said)
 
 
+def contents():
+    """Of many requests a list comes first, without the file's name; of few there is none."""
+    lines = run(data("kept/synthetic-dump"))[1].splitlines()
+    check("a list of many requests", lines[0].startswith("TIME (UTC)") and lines[12] == "" and
+          all(line.startswith("2026-02-03 10:15:00 ") for line in lines[1:12]) and lines[13].startswith("MEMORY IN USE "), lines[:14])
+    check("no list of two", "TIME (UTC)" not in run(data("kept/train-oom"))[1])
+
+
+def in_pieces():
+    """What a request had got before it failed is not memory from before it."""
+    out = " ".join(run(data("kept/oom-vmm-dump"))[1].split())
+    check("a request of pieces", "WHERE this request itself: 7.9 GiB in 405 pieces, given before one was refused;"
+          " memory from before it: 80 MiB cuMemCreate" in out, out)
+
+
 def words():
     """A directory's list is for people: causes in words, in rows that fit 80 columns with the name that dumps have."""
     with tempfile.TemporaryDirectory() as place:
@@ -145,7 +160,7 @@ def words():
             long = f"gpumemtrace-oom-20260203-101612-4194304-12-{zlib.crc32(name.encode()):08x}.gmt"
             shutil.copy(data("kept/" + name), os.path.join(place, long))
         out = run(place)[1]
-        for word in ("another process", "too little left", "a retry succeeded", "PyTorch's limit", "untraced memory",
+        for word in ("another process", "too little left", "a retry succeeded", "PyTorch's limit", "other processes",
                      "none failed", "host memory"):
             check("in a list: " + word, f"  {word}\n" in out, out)
         for name in ("request", "framework_limit", "untraced", "neighbour", "host_memory", "full"):
@@ -192,6 +207,8 @@ def main():
     as_alone()
     folder_as_alone()
     words()
+    in_pieces()
+    contents()
     on_request()
     retry()
     check("no file", run()[0] == 2 and run("/nonexistent")[0] == 1)

@@ -35,6 +35,8 @@
 #define REQUESTS_MAX 100000
 #define NAMED_MAX 8       /* processes in a sentence */
 #define GPU_COLUMNS 64
+#define ROWS_LEAST 3      /* requests of a file from which on a list of them comes first */
+#define ROWS_MOST 20
 #define PICTURES_MAX 64   /* if a recording has more, the first half of these and the newest stay */
 
 /* One request, and the changes before the request. The changes are taken when the request is met, because the
@@ -196,6 +198,8 @@ static void say_others_failed(const struct found *f, const struct view_request *
 	free(text);
 }
 
+typedef void oom_printer(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
+
 /* Where the requests of all files go. */
 struct printing {
 	struct out out;
@@ -204,31 +208,66 @@ struct printing {
 	bool is_list;            /* a line for each request */
 };
 
+/* Prints those of the requests that are wanted, `most` at most. Returns the number of the others. */
+static size_t print_each(const struct found *f, const struct view_request *request, struct printing *p,
+			 oom_printer *print, size_t most)
+{
+	struct view_request all = *request;   /* who else holds memory belongs to the answer */
+	size_t shown = 0, others = 0;
+
+	all.pid_count = 0;
+	all.gpu = NULL;
+	for (size_t i = 0; i < f->count; i++) {
+		struct oom_view view;
+
+		if (shown == most) {
+			others += f->count - i;
+			break;
+		}
+		oom_view_build(f->pb.pipeline, f->list[i].oom, &all, &view);
+		view.changes = f->list[i].changes;
+		if (is_wanted_request(request, &view)) {
+			print(&p->out, &view, &p->opts);
+			p->opts.printed++;
+			shown++;
+		}
+		oom_view_free(&view);
+	}
+	return others;
+}
+
+/* Where the texts of a file's requests fill more than a screen, a line for each comes first. */
+static void print_contents(const struct found *f, const struct view_request *request, struct printing *p)
+{
+	const struct sink_opts opts = p->opts;
+	size_t others;
+
+	if (opts.printed)
+		out_char(&p->out, '\n');
+	p->opts.printed = 0;
+	p->opts.file = NULL;
+	others = print_each(f, request, p, p->format->oom_row, ROWS_MOST);
+	p->opts = opts;
+	if (others)
+		out_printf(&p->out, "and %zu more\n", others);
+	if (!p->opts.printed)
+		out_char(&p->out, '\n');
+}
+
 static void print_requests(struct found *f, struct printing *p)
 {
 	struct view_request request = outputs_request(f->pb.options, f->attribution);
-	struct view_request all = request;   /* who else holds memory belongs to the answer */
 	const char *note = f->pb.note;
 	bool is_rows = p->is_list && p->format->oom_row;
 	size_t before = p->opts.printed;
 
-	all.pid_count = 0;
-	all.gpu = NULL;
 	p->opts.notes = &note;
 	p->opts.note_count = *note != '\0';
 	if (f->count)
 		qsort(f->list, f->count, sizeof(*f->list), compare_requests);
-	for (size_t i = 0; i < f->count; i++) {
-		struct oom_view view;
-
-		oom_view_build(f->pb.pipeline, f->list[i].oom, &all, &view);
-		view.changes = f->list[i].changes;
-		if (is_wanted_request(&request, &view)) {
-			(is_rows ? p->format->oom_row : p->format->oom)(&p->out, &view, &p->opts);
-			p->opts.printed++;
-		}
-		oom_view_free(&view);
-	}
+	if (!p->is_list && p->format->oom_row && f->count >= ROWS_LEAST)
+		print_contents(f, &request, p);
+	print_each(f, &request, p, is_rows ? p->format->oom_row : p->format->oom, SIZE_MAX);
 	if (p->opts.printed == before && !p->is_list && has_failed(f))
 		say_others_failed(f, &request);
 	else if (p->opts.printed == before && !p->is_list && p->format->no_oom)

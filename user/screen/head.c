@@ -4,7 +4,7 @@
  *
  *   python train.py  pid 4242  on node17  attached 2m 23s  10:17:23 UTC                q quit  ? help
  *   GPU 0   ████▓▓▓·········  46 % of 79.6 GiB  traced 1.8 GiB  others 34.9 GiB  ▁▂▃▄▅
- *           not traced: pid 77 ollama 32 GiB, pid 93 Xorg 2.9 GiB
+ *           not traced: pid 77 (ollama): 32 GiB; pid 93 (Xorg): 2.9 GiB
  *   PyTorch reserved 64 MiB, tensors 57.6 MiB (at most 60.4 MiB)  before the attach 576 MiB  iteration 71
  *         kept over iterations 49.2 MiB  optimizer 3.0 MiB
  */

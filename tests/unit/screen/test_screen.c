@@ -578,11 +578,11 @@ static void who_is_not_traced(void **state)
 	now.gpus[0].more_neighbours = 2;
 	now.gpus[0].more_bytes = GIB;
 	picture = drawn(80, 24);
-	assert_non_null(strstr(picture, "\n        not traced: pid 4300 python?[2J 20 GiB, 4 more 10 GiB\n"));
+	assert_non_null(strstr(picture, "\n        not traced: pid 4300 (python?[2J): 20 GiB; 4 others: 10 GiB together\n"));
 	free(picture);
 	picture = drawn(200, 50);
-	assert_non_null(strstr(picture, "\n        not traced: pid 4300 python?[2J 20 GiB, pid 4301 (name unknown) 8 GiB,"
-					" pid 4302 ollama 1 GiB, 2 more 1 GiB\n"));
+	assert_non_null(strstr(picture, "\n        not traced: pid 4300 (python?[2J): 20 GiB; pid 4301 (name unknown):"
+					" 8 GiB; pid 4302 (ollama): 1 GiB; 2 others: 1 GiB together\n"));
 	free(picture);
 	now.view.gpu_count = 4;
 	for (unsigned int i = 2; i < 4; i++) {

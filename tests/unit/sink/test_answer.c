@@ -63,7 +63,8 @@ static void who_is_not_traced(void **state)
 	now.gpus[1].more_bytes = GIB;
 	text = report_of(&now, &opts);
 	assert_non_null(strstr(text, "\nOTHERS  30 GiB of GPU 1 are used by processes that are not traced: pid 4300\n"
-				     "          python?[2J 20 GiB, pid 4301 (name unknown) 8 GiB, 3 more 2 GiB\n"));
+				     "          (python?[2J): 20 GiB; pid 4301 (name unknown): 8 GiB; 3 others: 2 GiB\n"
+				     "          together\n"));
 	free(text);
 }
 

@@ -89,7 +89,7 @@ static void test_untraced_is_not_none(void **state)
 		FAIL(&r, cuMemAlloc_v2, OOM, 0, (i ? 4 : 2) * GiB);
 		CALL(&r, cuMemGetInfo_v2, 3 * GiB / 2, 80 * GiB);
 		records_exit(&r, 256);
-		SAYS(&r, "another process: none", i ? "another process: all others and the driver hold 1.5 GiB"
+		SAYS(&r, "another process: none", i ? "another process: all other processes and the driver hold 1.5 GiB"
 		     : "another process: no other traced process holds memory");
 	}
 }

@@ -141,7 +141,7 @@ static void test_untraced(void **state)
 	CALL(&r, cuMemGetInfo_v2, GiB, 80 * GiB);
 	records_exit(&r, 256);
 	SAYS(&r, NULL, "WHY    other processes: the driver and processes that are not traced hold 59 GiB of 80 GiB; without"
-	     " them the request would have fit", "   20 GiB  25 %  pid 100", "    1 GiB   1 %  free\n");
+	     " these processes the request would have fit", "   20 GiB  25 %  pid 100", "    1 GiB   1 %  free\n");
 }
 
 /* No single one is enough; NVML's numbers are of another moment, and their sum is more than what others held. */
@@ -163,8 +163,8 @@ static void test_untraced_with_names(void **state)
 		if (i)
 			SAYS(&r, "4242", "the driver, and processes that are not traced\n");
 		else
-			SAYS(&r, "the driver, and processes", "  600 MiB   1 %  pid 4242 python, not traced\n"
-			     "  500 MiB   1 %  pid 77 ollama, not traced\n   16 MiB");
+			SAYS(&r, "the driver, and processes", "  600 MiB   1 %  pid 4242 (python), not traced\n"
+			     "  500 MiB   1 %  pid 77 (ollama), not traced\n   16 MiB");
 	}
 }
 
@@ -180,10 +180,10 @@ static void test_only_untraced(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
 	CALL(&r, cuMemGetInfo_v2, GiB, 80 * GiB);
 	records_exit(&r, 256);
-	SAYS(&r, "nvidia-smi lists", "WHY    other processes: the driver and processes that are not traced hold 79 GiB of 80 GiB"
-	     " (pid 4242 python 79 GiB); without them the request would have fit",
-	     "DO     1 end pid 4242 python, or use another GPU\n",
-	     "GPU 1  GPU, 80 GiB\n   79 GiB  99 %  pid 4242 python, not traced\n    1 GiB   1 %  free\n");
+	SAYS(&r, "lists the processes", "WHY    other processes: those that are not traced hold 79 GiB of 80 GiB"
+	     " (pid 4242 (python): 79 GiB); without these processes the request would have fit",
+	     "DO     1 if pid 4242 (python) is yours, end it; else ask its owner",
+	     "GPU 1  GPU, 80 GiB\n   79 GiB  99 %  pid 4242 (python), not traced\n    1 GiB   1 %  free\n");
 }
 
 /* A request that is too large for a GPU that is half empty. */

@@ -107,12 +107,18 @@ static void free_memory(const struct oom_view *v, struct oom_facts *f)
 static void judge_unlisted(const struct oom_view *v, struct oom_facts *f)
 {
 	const struct view_gpu *g = v->gpu == VIEW_GPU_UNKNOWN ? NULL : &v->view.gpus[v->gpu];
+	uint64_t of_others = f->untraced, drivers = share_of(f->total, DRIVER_SHARE);
 
 	f->unlisted = f->untraced;
 	for (size_t i = 0; g && i < g->neighbour_count; i++)
 		f->unlisted -= g->neighbours[i].bytes < f->unlisted ? g->neighbours[i].bytes : f->unlisted;
 	if (g)
 		f->unlisted -= g->more_bytes < f->unlisted ? g->more_bytes : f->unlisted;
+	if (f->unlisted < f->untraced)
+		of_others = f->untraced - f->unlisted;
+	else
+		of_others -= drivers < of_others ? drivers : of_others;
+	f->fits_without_others = oom_would_fit(f, of_others);
 }
 
 void oom_rest_of(const struct oom_view *v, int gpu, struct oom_rest *out)

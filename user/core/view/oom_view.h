@@ -64,6 +64,8 @@ struct oom_facts {
 	bool has_untraced;
 	uint64_t untraced;       /* neither free nor held: other programs' and the driver's */
 	uint64_t unlisted;       /* part of `untraced` that none of the GPU's neighbours holds (struct view_gpu) */
+	bool fits_without_others; /* the request would have fit without processes that are not traced, but with what
+				   * the driver holds */
 	bool is_by_nvml;         /* `untraced` is what NVML's list of processes has beyond the held bytes */
 	size_t asker, largest;   /* row of the process that asked, and greatest row; OOM_VIEW_NONE */
 	bool has_torch;          /* of the asker, like the next four */

@@ -6,7 +6,7 @@
  *       76 GiB   95 %  pid 4242 python train.py, which asked
  *                      PyTorch 75 GiB: parameters 39.1 GiB, activations 25 GiB, cached 10.9 GiB
  *        3 GiB    3 %  pid 200 inference
- *        1 GiB    1 %  pid 300 ollama, not traced
+ *        1 GiB    1 %  pid 300 (ollama), not traced
  *      512 MiB    0 %  the driver, and processes that NVML does not list
  */
 #include <stdlib.h>
@@ -197,12 +197,36 @@ static size_t next_row(const struct oom_view *v, int gpu, size_t from)
 	return from;
 }
 
+/* Processes that have no row of their own. */
+struct more {
+	unsigned count;
+	uint64_t bytes;
+};
+
+static void add_more(struct more *more, uint64_t bytes)
+{
+	more->count++;
+	more->bytes += bytes;
+}
+
+static void put_more(struct page *page, const struct more *more, uint64_t total, const char *what)
+{
+	struct out *out;
+
+	if (!more->count)
+		return;
+	out = page_part(page, OOM_RANK_HOLDERS, PAGE_PROCESSES, more->count);
+	put_share(out, more->bytes, total);
+	out_printf(out, "%u more %s%s\n", more->count, human_plural(more->count, "process", "processes"), what);
+}
+
 /* Traced processes and others in one list, by their memory. */
 static void print_processes(struct page *page, const struct oom_view *v, int gpu, uint64_t total)
 {
 	const struct view_gpu *g = gpu >= 0 ? &v->view.gpus[gpu] : NULL;
 	size_t row = next_row(v, gpu, 0), neighbour = 0, neighbours = g ? g->neighbour_count : 0;
-	unsigned rows = 0, more = g ? g->more_neighbours : 0;
+	struct more traced = { 0 }, others = { g ? g->more_neighbours : 0, g ? g->more_bytes : 0 };
+	unsigned rows = 0;
 
 	while (row < v->row_count || neighbour < neighbours) {
 		bool is_row = neighbour == neighbours ||
@@ -212,14 +236,15 @@ static void print_processes(struct page *page, const struct oom_view *v, int gpu
 			print_holder(page, v, &v->rows[row], total);
 		else if (!is_row && neighbour < NEIGHBOURS_SHOWN)
 			print_neighbour(page, &g->neighbours[neighbour], total);
+		else if (is_row)
+			add_more(&traced, v->rows[row].held);
 		else
-			more++;
+			add_more(&others, g->neighbours[neighbour].bytes);
 		row = is_row ? next_row(v, gpu, row + 1) : row;
 		neighbour += !is_row;
 	}
-	if (more)
-		out_printf(page_part(page, OOM_RANK_HOLDERS, PAGE_PROCESSES, more), "%*sand %u more %s\n",
-			   TEXT_INDENT, "", more, human_plural(more, "process", "processes"));
+	put_more(page, &traced, total, "");
+	put_more(page, &others, total, ", not traced");
 }
 
 static void print_holders_of(struct page *page, const struct oom_view *v, int gpu)

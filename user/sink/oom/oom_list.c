@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Lists failed requests: when, who, where, how much, and the cause in a few words, in 80 columns; below each the file,
- * whose name is long.
+ * Lists failed requests: when, who, where, how much, and the cause in a few words, in 80 columns. In the list of a
+ * directory the file, whose name is long, has a line of its own.
  *
  *     TIME (UTC)             PID  PROCESS           GPU     ASKED  CAUSE
  *     2026-02-03 10:16:12   4242  python train.py   0     256 KiB  a leak
@@ -60,8 +60,11 @@ void oom_print_row(struct out *out, const struct oom_view *v, const struct sink_
 				 ? human_wall(view->wall_start_ns + offset, "%Y-%m-%d %H:%M:%S").s
 				 : text_offset(view, at_ns).s);
 	print_asker(out, v);
-	out_printf(out, "%-*s%*s  %s\n%*s", GPU_COLUMNS, gpu, ASKED_COLUMNS,
-		   v->facts.asked ? human_bytes(v->facts.asked).s : "-", name_cause(v), FILE_INDENT, "");
+	out_printf(out, "%-*s%*s  %s\n", GPU_COLUMNS, gpu, ASKED_COLUMNS,
+		   v->facts.asked ? human_bytes(v->facts.asked).s : "-", name_cause(v));
+	if (!opts->file)
+		return;
+	out_pad(out, FILE_INDENT);
 	human_print(out, FILE_COLUMNS, opts->file, strlen(opts->file));
 	out_char(out, '\n');
 }

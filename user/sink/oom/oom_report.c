@@ -86,7 +86,7 @@ static void neighbour_lines(struct out *out, const struct view_gpu *g)
 		out_printf(out, "%10s  not traced\n", human_bytes(n->bytes).s);
 	}
 	if (g->more_neighbours)
-		plain_line(out, "others, not traced", g->more_bytes);
+		plain_line(out, "other processes, not traced", g->more_bytes);
 }
 
 /* The processes of the picture on one GPU. */
@@ -117,7 +117,8 @@ static void print_holders(struct out *out, const struct oom_view *v, int gpu, co
 	if (g)
 		neighbour_lines(out, g);
 	if (is_asked && f->has_untraced)
-		plain_line(out, g && g->neighbour_count ? "driver and others" : "driver and untraced", f->unlisted);
+		plain_line(out, g && g->neighbour_count ? "driver, and not listed" : "driver, and not traced",
+			   f->unlisted);
 	if (is_asked && f->has_free)
 		plain_line(out, frees[f->has_free], f->free);
 	if (g && g->total_bytes)

@@ -32,9 +32,8 @@ static const struct { const char *word, *sentence; } cause_texts[OOM_CAUSE_COUNT
 		" piece" },
 	[OOM_CAUSE_NEIGHBOUR] = { "another process",
 		"another process: {holder} holds {bytes}{of_whole}; without it the request would have fit" },
-	[OOM_CAUSE_UNTRACED] = { "untraced memory",
-		"other processes: the driver and processes that are not traced hold {bytes}{of_whole}{neighbours};"
-		" without them the request would have fit" },
+	[OOM_CAUSE_UNTRACED] = { "other processes",
+		"other processes: {untraced}; {without} the request would have fit" },
 	[OOM_CAUSE_CACHE] = { "PyTorch's cache",
 		"PyTorch's cache: {bytes} of its {whole} are cached, and only tensors can use them" },
 	[OOM_CAUSE_CONTEXT] = { "the CUDA context", "the CUDA context takes {bytes}, more than usual" },
@@ -63,7 +62,7 @@ static const char *const reason_texts[OOM_REASON_COUNT] = {
 	[OOM_REASON_FEW_PIECES] = "fragmentation: {bytes} cached",
 	[OOM_REASON_NO_OTHER] = "another process: {others}",
 	[OOM_REASON_NO_TRACED] = "another process: no other traced process holds memory",
-	[OOM_REASON_SMALL_OTHERS] = "another process: the others hold {bytes}, less than was missing",
+	[OOM_REASON_SMALL_OTHERS] = "another process: the other traced processes hold {bytes}, less than was missing",
 	[OOM_REASON_OTHERS_APART] = "another process: PyTorch refused the request before it asked the GPU",
 	[OOM_REASON_NOTHING_LEFT] = "a leak: not each of the last 3 iterations left more memory",
 	[OOM_REASON_LITTLE_KEPT] = "a leak: only {bytes} stayed when their iteration had ended",
@@ -74,7 +73,7 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 	[OOM_DO_BLOCK_STACKS] = "trace with --block-stacks to see the lines that hold the tensors",
 	[OOM_DO_FROM_START] = "trace from the start (gpumemtrace -- CMD): most of the memory is older than the attach",
 	[OOM_DO_TRACE_ALL] = "trace all CUDA processes (-a) to see who holds the rest",
-	[OOM_DO_TRACE_OTHER] = "trace pid {other_pid} to see what it holds the memory for",
+	[OOM_DO_TRACE_OTHER] = "the lines of pid {other_pid} are not known: start it under gpumemtrace to see them",
 	[OOM_DO_FIND_KEEPER] = "find what keeps each step's loss or outputs (a list? .detach() or .item())",
 	[OOM_DO_FIND_GROWTH] = "find what keeps the memory{grown_at}: a list, a dict, a cache, a queue? If it must"
 			       " grow, set a limit",
@@ -83,9 +82,12 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 	[OOM_DO_FIND_STATE] = "look for a second optimizer, or a loaded copy of an optimizer's state, and drop it",
 	[OOM_DO_EXPANDABLE] = "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True{would_fit}",
 	[OOM_DO_FEW_SIZES] = "use fewer different sizes: pad inputs to a few lengths",
-	[OOM_DO_END_OTHER] = "end pid {other_pid}, or use another GPU",
-	[OOM_DO_END_NEIGHBOUR] = "end {neighbour}, or use another GPU",
-	[OOM_DO_LIST_OTHERS] = "nvidia-smi lists the processes of the GPU: end one, or use another GPU",
+	[OOM_DO_END_OTHER] = "if pid {other_pid} is yours, end it; else ask its owner ('gpumemtrace ps' names the"
+			     " user), or use another GPU",
+	[OOM_DO_END_NEIGHBOUR] = "if {neighbour} is yours, end it; else ask its owner ('gpumemtrace ps' names the"
+				 " user), or use another GPU",
+	[OOM_DO_LIST_OTHERS] = "'gpumemtrace ps' lists the processes of the GPU and their users: end what is yours, ask"
+			       " the owners of the rest, or use another GPU",
 	[OOM_DO_EMPTY_CACHE] = "call torch.cuda.empty_cache() before the request",
 	[OOM_DO_LEAVE_ROOM] = "limit PyTorch: torch.cuda.set_per_process_memory_fraction()",
 	[OOM_DO_CONTEXT_LIMITS] = "look for large limits (cuCtxSetLimit: stack, heap, printf) and kernels with large"
@@ -134,8 +136,16 @@ static void fill_of_whole(struct out *out, const struct subject *s)
 		out_printf(out, " of %s", human_bytes(s->whole).s);
 }
 
+/* The largest traced process beside the one that asked. */
+static uint32_t pid_of_other(const struct subject *s)
+{
+	return s->v->view.procs[s->v->rows[s->v->facts.other].proc].tgid;
+}
+
 static void fill_held(struct out *out, const struct subject *s)
 {
+	const struct oom_facts *f = &s->v->facts;
+
 	if (s->bytes)
 		out_printf(out, "the traced processes hold %s", human_bytes(s->bytes).s);
 	else if (s->v->gpu == VIEW_GPU_UNKNOWN)
@@ -144,6 +154,12 @@ static void fill_held(struct out *out, const struct subject *s)
 		out_text(out, "no traced process holds memory on it");
 	if (s->bytes)
 		fill_of_whole(out, s);
+	/* A further cause may name one of them. */
+	if (f->other_count == 1)
+		out_printf(out, ", %s of it in pid %u", human_bytes(f->others).s, pid_of_other(s));
+	else if (f->other_count)
+		out_printf(out, ", %s of it in %s processes beside the one that asked", human_bytes(f->others).s,
+			   human_count(f->other_count).s);
 }
 
 static void fill_each(struct out *out, const struct subject *s)
@@ -221,7 +237,7 @@ static void fill_holder(struct out *out, const struct subject *s)
 
 static void fill_other_pid(struct out *out, const struct subject *s)
 {
-	out_printf(out, "%u", s->v->view.procs[s->v->rows[s->v->facts.other].proc].tgid);
+	out_printf(out, "%u", pid_of_other(s));
 }
 
 static const struct view_gpu *gpu_of_request(const struct subject *s)
@@ -234,15 +250,30 @@ static void fill_neighbour(struct out *out, const struct subject *s)
 	neighbour_text_name(out, &gpu_of_request(s)->neighbours[0]);
 }
 
-static void fill_neighbours(struct out *out, const struct subject *s)
+/* Who holds what is neither free nor of a traced process. */
+static void fill_not_traced(struct out *out, const struct subject *s)
 {
 	const struct view_gpu *gpu = gpu_of_request(s);
+	uint64_t unlisted = s->v->facts.unlisted;
 
-	if (!gpu || !gpu->neighbour_count)
+	if (!gpu || unlisted >= s->bytes) {
+		out_printf(out, "the driver and processes that are not traced hold %s", human_bytes(s->bytes).s);
+		fill_of_whole(out, s);
 		return;
+	}
+	out_printf(out, "those that are not traced hold %s", human_bytes(s->bytes - unlisted).s);
+	fill_of_whole(out, s);
 	out_text(out, " (");
 	neighbour_text_list(out, gpu, NEIGHBOURS_NAMED);
 	out_char(out, ')');
+	if (unlisted)
+		out_printf(out, ", the driver and processes that NVML does not list hold %s", human_bytes(unlisted).s);
+}
+
+/* Nobody can end the driver. */
+static void fill_without(struct out *out, const struct subject *s)
+{
+	out_text(out, s->v->facts.fits_without_others ? "without these processes" : "with all of this free");
 }
 
 static void fill_gpu_name(struct out *out, const struct subject *s)
@@ -312,7 +343,7 @@ static void fill_holding(struct out *out, const struct subject *s)
 static void fill_others(struct out *out, const struct subject *s)
 {
 	if (s->bytes)
-		out_printf(out, "all others and the driver hold %s", human_bytes(s->bytes).s);
+		out_printf(out, "all other processes and the driver hold %s", human_bytes(s->bytes).s);
 	else
 		out_text(out, "none");
 }
@@ -366,7 +397,7 @@ static const struct {
 	{ "largest", fill_largest }, { "count", fill_count }, { "asked", fill_asked }, { "since", fill_since },
 	{ "most_at", fill_most_at },
 	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "neighbour", fill_neighbour },
-	{ "neighbours", fill_neighbours }, { "gpu", fill_gpu_name }, { "class", fill_class },
+	{ "untraced", fill_not_traced }, { "without", fill_without }, { "gpu", fill_gpu_name }, { "class", fill_class },
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
 	{ "left", fill_left }, { "others", fill_others }, { "outlived", fill_outlived },
 	{ "grown_at", fill_grown_at }, { "no_failure", fill_no_failure }, { "holding", fill_holding },

@@ -236,6 +236,24 @@ static void say_line(struct out *out, const struct oom_view *v, const struct oom
 		put_whose(out, v);
 }
 
+/* Pieces of the request itself were given before a call failed: they are part of the lines below. Each piece of a
+ * request has the same size; where they do not add up to the request, only their number is known. */
+static void say_pieces(struct out *out, const struct oom_view *v)
+{
+	uint64_t each = v->rec.asked_bytes / ((uint64_t)v->rec.pieces + 1), given = each * v->rec.pieces;
+	uint64_t held = v->facts.asker == OOM_VIEW_NONE ? 0 : v->rows[v->facts.asker].held;
+
+	out_text(out, "this request itself: ");
+	if (each * ((uint64_t)v->rec.pieces + 1) != v->rec.asked_bytes)
+		given = 0;
+	if (given)
+		out_printf(out, "%s in ", human_bytes(given).s);
+	out_printf(out, "%s %s, given before one was refused", human_count(v->rec.pieces).s,
+		   human_plural(v->rec.pieces, "piece", "pieces"));
+	if (given && held >= given)
+		out_printf(out, "; memory from before it: %s", human_bytes(held - given).s);
+}
+
 /* Where the sections go, and how wide they are. */
 struct sections {
 	struct page *page;
@@ -321,6 +339,24 @@ static void put_found(const struct sections *to)
 	}
 }
 
+static void put_where(const struct sections *to)
+{
+	const struct oom_view *v = to->v;
+	bool has_pieces = v->rec.pieces && v->verdict.line_count;
+	struct out text;
+
+	if (has_pieces) {
+		out_init_mem(&text);
+		say_pieces(&text, v);
+		put_section(to, OOM_RANK_ANSWER, PAGE_DETAILS, "WHERE", &text);
+	}
+	for (size_t i = 0; i < v->verdict.line_count; i++) {
+		out_init_mem(&text);
+		say_line(&text, v, &v->verdict.lines[i]);
+		put_section(to, i ? OOM_RANK_MORE : OOM_RANK_ANSWER, PAGE_LINES, i || has_pieces ? "" : "WHERE", &text);
+	}
+}
+
 void oom_text_parts(struct page *page, const struct oom_view *v, const char *file, unsigned columns)
 {
 	const struct sections to = { page, v, columns };
@@ -338,11 +374,7 @@ void oom_text_parts(struct page *page, const struct oom_view *v, const char *fil
 	}
 	put_found(&to);
 	put_causes(&to);
-	for (size_t i = 0; i < v->verdict.line_count; i++) {
-		out_init_mem(&text);
-		say_line(&text, v, &v->verdict.lines[i]);
-		put_section(&to, i ? OOM_RANK_MORE : OOM_RANK_ANSWER, PAGE_LINES, i ? "" : "WHERE", &text);
-	}
+	put_where(&to);
 	put_reasons(&to);
 	put_remedies(&to);
 }

@@ -149,7 +149,7 @@ static const struct {
 	[FINDING_OF_STATE] = { "STATE", say_state,
 		"Adam keeps twice the parameters. A second optimizer, or a loaded copy?", true },
 	[FINDING_OF_NEIGHBOUR] = { "OTHERS", say_neighbour,
-		"end this process, or give the program another GPU (CUDA_VISIBLE_DEVICES)" },
+		"end it if it is yours, or use another GPU (CUDA_VISIBLE_DEVICES)" },
 	[FINDING_OF_UNTRACED] = { "OTHERS", say_untraced, "gpumemtrace -a traces all processes" },
 	[FINDING_OF_FRAGMENTED] = { "PIECES", say_fragmented,
 		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True avoids pieces" },

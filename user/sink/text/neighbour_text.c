@@ -6,14 +6,14 @@
 #include "base/human.h"
 #include "base/out.h"
 
-#define NAME_UNKNOWN "(name unknown)"
-
 void neighbour_text_name(struct out *out, const struct view_neighbour *n)
 {
-	const char *name = n->comm[0] ? n->comm : NAME_UNKNOWN;
-
-	out_printf(out, "pid %u ", n->tgid);
-	human_print(out, GMT_COMM_BYTES, name, strlen(name));
+	out_printf(out, "pid %u (", n->tgid);
+	if (n->comm[0])
+		human_print(out, GMT_COMM_BYTES, n->comm, strlen(n->comm));
+	else
+		out_text(out, "name unknown");
+	out_char(out, ')');
 }
 
 void neighbour_text_list(struct out *out, const struct view_gpu *gpu, size_t most)
@@ -31,10 +31,13 @@ void neighbour_text_list(struct out *out, const struct view_gpu *gpu, size_t mos
 		}
 		out_text(out, before);
 		neighbour_text_name(out, n);
-		out_printf(out, " %s", human_bytes(n->bytes).s);
-		before = ", ";
+		out_printf(out, ": %s", human_bytes(n->bytes).s);
+		before = "; ";
 	}
+	if (more && *before)
+		out_printf(out, "%s%s %s", before, human_count(more).s, human_plural(more, "other", "others"));
+	else if (more)
+		out_printf(out, "%s %s", human_count(more).s, human_plural(more, "process", "processes"));
 	if (more)
-		out_printf(out, "%s%s %s %s", before, human_count(more).s,
-			   *before ? "more" : human_plural(more, "process", "processes"), human_bytes(more_bytes).s);
+		out_printf(out, ": %s%s", human_bytes(more_bytes).s, more > 1 ? " together" : "");
 }

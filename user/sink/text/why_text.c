@@ -82,9 +82,9 @@ static void print_cause(struct out *out, const struct oom_why *why)
 		struct view_neighbour other = { .tgid = why->other };
 
 		memcpy(other.comm, why->other_comm, sizeof(other.comm));
-		out_text(out, " (");
+		out_text(out, ": ");
 		neighbour_text_name(out, &other);
-		out_printf(out, " holds %s)", human_bytes(why->other_bytes).s);
+		out_printf(out, " holds %s", human_bytes(why->other_bytes).s);
 	} else if (why->cause == OOM_CAUSE_REQUEST && why->whole) {
 		out_printf(out, " (the GPU has %s)", human_bytes(why->whole).s);
 	} else if (line && is_place(&why->at)) {
