@@ -167,7 +167,7 @@ def keys():
     terminal.wait_text("COMMAND")
     for order in "growth", "peak", "allocated", "now":
         terminal.keys("s")
-        terminal.wait_text("s:" + order)
+        terminal.wait_text(f"s:sort({order})")
     terminal.keys("/zzz\r")
     terminal.wait_text("no row has the text")
     terminal.keys("\x1b")
@@ -185,11 +185,11 @@ def keys():
     terminal.keys("p")
     terminal.wait_text(f"pid {other.pid} ")
     terminal.keys("p")
-    terminal.wait_text("of all")
+    terminal.wait_text("all GPUs, ")
     terminal.keys("g")
     terminal.wait_text("GPU 0 ")
     terminal.keys("gg")
-    terminal.wait_text("of all")
+    terminal.wait_text("all GPUs, ")
     terminal.keys(" ")
     terminal.wait_text("PAUSED")
     terminal.keys(" ")
@@ -241,11 +241,11 @@ def sizes():
     """another size: all of it is used; a tiny one does no harm"""
     target = held()
     terminal = screen("-p", str(target.pid))
-    terminal.wait_text("s:now")
+    terminal.wait_text("s:sort(now)")
     for columns, lines in (132, 50), (40, 10), (1, 1), (200, 60), (80, 24):
         terminal.resize(columns, lines)
         if lines > 1:
-            terminal.wait(lambda n=lines: len(terminal.text()) == n and terminal.text()[n - 1].startswith("s:now") and
+            terminal.wait(lambda n=lines: len(terminal.text()) == n and terminal.text()[n - 1].startswith("s:sort(now)") and
                           "1:processes" in "".join(terminal.text()), f"{columns} x {lines}")
     check(any("COMMAND" in text or "LINE" in text for text in terminal.text()), *terminal.text())
     quits(terminal)

@@ -17,6 +17,7 @@
 #define DETAILS_MOST 40          /* lines below a row */
 #define NAME_COLUMNS 1000        /* of a name that the filter looks at */
 #define PURPOSE_COLUMNS 22
+#define TABS_WIDE 92             /* columns from which on two blanks lie between the names of the tables */
 #define PURPOSE_FROM 76          /* columns of the screen from which on the purpose has a column */
 
 /* ---- columns ---- */
@@ -294,10 +295,12 @@ static size_t find_place(struct screen *s, const struct list *list, size_t page)
 
 /* ---- drawing ---- */
 
-static void print_scope(struct out *line, const struct picture *p)
+static void print_scope(struct out *line, const struct picture *p, unsigned int room)
 {
+	static const char all[] = "all GPUs, all pids";
+
 	if (p->gpu == TABLE_ALL_GPUS && p->proc == TABLE_ALL_PROCS)
-		out_text(line, "of all");
+		out_text(line, room >= strlen(all) ? all : "all GPUs, pids");
 	if (p->gpu != TABLE_ALL_GPUS)
 		out_printf(line, "GPU %s ", text_gpu(p->view, p->gpu).s);
 	if (p->proc != TABLE_ALL_PROCS)
@@ -320,12 +323,12 @@ static void draw_tabs(struct picture *p)
 		snprintf(tab, sizeof(tab), "%d:%s", kind + 1, table_name((enum table_kind)kind));
 		x += curses_put(p->curses, p->y, x, p->width - x,
 				kind == (int)s->table ? STYLE_REVERSE : STYLE_DIM, tab);
-		x += 2;
+		x += p->width < TABS_WIDE ? 1 : 2;
 	}
 	out_init_mem(&line);
-	print_scope(&line, p);
 	if (s->filter[0] || s->is_filtering)
-		out_printf(&line, " /%s%s", s->filter, s->is_filtering ? "_" : "");
+		out_printf(&line, "/%s%s ", s->filter, s->is_filtering ? "_" : "");
+	print_scope(&line, p, p->width > x + line.size ? p->width - x - (unsigned int)line.size : 0);
 	text = out_take(&line);
 	if (x < p->width)
 		curses_put(p->curses, p->y, x, p->width - x, STYLE_BOLD, text);

@@ -32,6 +32,27 @@ static void draw_warnings(struct picture *p)
 
 /* ---- the bottom ---- */
 
+/* The keys, as many as have room: the help has them all. */
+static void print_keys(struct out *out, const struct screen *s, unsigned int width)
+{
+	static const char *const keys[] = {
+		"/:filter", "Enter:open", "f:findings", "o:last OOM", "d:dump file", "g:GPU", "p:pid", "m:mark",
+		"Space:pause",
+	};
+	size_t used;
+
+	if (s->is_paused)
+		out_text(out, "Space:go on ");
+	out_printf(out, "s:sort(%s)", s->order == VIEW_BY_LIVE ? "now" : view_order_name(s->order));
+	used = out->size;
+	for (size_t i = 0; i < COUNT(keys) - s->is_paused; i++) {
+		used += 1 + strlen(keys[i]);
+		if (used > width)
+			return;
+		out_printf(out, " %s", keys[i]);
+	}
+}
+
 static void draw_hints(struct picture *p)
 {
 	const struct screen *s = p->screen;
@@ -47,9 +68,7 @@ static void draw_hints(struct picture *p)
 		out_printf(&out, "Up Down PageUp PageDown:scroll %sany other key:back",
 			   s->finding || s->wants_finding ? "f:next " : "");
 	else
-		out_printf(&out, "s:%s /:filter Enter:open f:why g:GPU p:pid Space:%s m:mark d:dump o:OOM",
-			   s->order == VIEW_BY_LIVE ? "now" : view_order_name(s->order),
-			   s->is_paused ? "go on" : "pause");
+		print_keys(&out, s, p->width);
 	text = out_take(&out);
 	curses_put_marked(p->curses, --p->bottom, 0, p->width, STYLE_DIM, text);
 	free(text);

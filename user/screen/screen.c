@@ -151,14 +151,14 @@ static enum screen_action show_help(struct screen *s)
 		"m       mark: peaks and growth count from here (SIGUSR2 does the same)\n"
 		"d       write a dump of who holds memory now (SIGUSR1 does the same)\n"
 		"o       why the newest request for memory failed\n"
-		"Esc     remove the messages; all messages are printed in the end\n"
-		"q       end tracing and print the report; traced programs go on\n"
-		"\n"
+		"q       end tracing, print the report; programs go on. Esc: remove the messages\n"
 		"NOW     bytes now; of a process and a GPU as nvidia-smi counts, if NVML is there\n"
-		"GROWN   since the attach or the mark; of tensors if the framework reports them\n"
+		"GROWN   since the attach, or since the newest mark; of tensors if they are known\n"
+		"EACH ITER., COUNT  growth in an iteration, on average; allocations that live now\n"
+		"AT PEAK, ALLOCATED  when the process held most; all bytes so far, freed or not\n"
 		"TENSORS, CACHED   allocated by PyTorch; reserved by PyTorch and in no tensor\n"
 		"BEFORE  memory from before the attach: nobody saw who allocated it\n"
-		"AT PEAK when the process held most\n"
+		"TRACED, OTHERS  held by traced processes; by other processes: not traced\n"
 		"Bar     traced processes (# =), others and driver (o), free (.); the last views\n";
 
 	screen_read(s, "Keys and columns (q, Esc or Enter: back)", xstrdup(text));

@@ -185,7 +185,7 @@ static void a_long_folder(void **state)
 		picture = drawn(80, 24);
 		assert_non_null(strstr(picture, "\nprocess 4194304 ran out of memory; it asked for 2 GiB\ngpumemtrace oom "
 				       "gpumemtrace-oom-20260203-101612-4194304-12-0f4d23a9.gmt says"));
-		assert_true(i < 8 || strstr(picture, "…\ns:now"));
+		assert_true(i < 8 || strstr(picture, "…\ns:sort(now)"));
 		free(picture);
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "/a_folder_of_many/%d", i);
 	}
@@ -233,11 +233,11 @@ static void choices_are_remembered(void **state)
 	act("g");
 	assert_false(shows("GPU 0   "));
 	act("g");
-	assert_true(shows("of all"));
+	assert_true(shows("all GPUs, "));
 	act("p");
 	assert_true(shows("pid 4242 "));
 	now.procs[0].tgid = 4343;     /* another process: the chosen one is gone */
-	assert_true(shows("of all"));
+	assert_true(shows("all GPUs, "));
 }
 
 /* The chosen row stays the chosen one when the order changes. */
