@@ -95,7 +95,7 @@ SINK     := registry \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
             $(call in,export,folded pickle torch_snapshot) \
-            $(call in,html,html html_data html_series html_text packed)
+            $(call in,html,html html_data html_series html_text packed redact)
 SCREEN   := curses finding_reader grid head messages picture picture_lines rows screen screen_findings spark stage terminal
 LIVE     := stream \
             $(call in,bpf,guard plan programs ring rodata target_map users) \

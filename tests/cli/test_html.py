@@ -23,7 +23,7 @@ TEXT = re.compile(rb"[ -~]{4,}\0")
 HOSTILE = b"</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>'\"`${window.hacked=1}&lt;"
 TWO_GPUS = os.path.join(DATA, "kept/old-driver.gmt")
 LEAK = os.path.join(DATA, "found/h200-logits.gmt")
-WHY_TIME, WHY_ITERATION = 0, 1
+FOLDERS = os.path.join(DATA, "kept/train-oom.gmt")
 
 
 def page_of(folder, path):
@@ -47,7 +47,7 @@ def report_of(path):
 def numbers(text):
     """LEB128 in Base64."""
     value, shift = 0, 0
-    for byte in base64.b64decode(text):
+    for byte in base64.urlsafe_b64decode(text):
         value |= (byte & 127) << shift
         shift += 7
         if byte < 128:
@@ -134,6 +134,21 @@ def hostile_text(folder):
         text = file.read()
     check("names end no script and make no element", text.count("<script") == 2 and text.count("</script") == 2 and
           "<img" not in text and "window.hacked" in text, text[:300])
+
+
+def shared(folder):
+    """What is left of command lines, folders and hosts with --redact."""
+    secret, found = os.path.join(folder, "secret.html"), []
+    subprocess.run([BIN, "report", "-q", "--full", "--redact", "-o", secret, FOLDERS], stdout=subprocess.DEVNULL,
+                   timeout=PATIENCE, check=True)
+    plain = page_of(folder, FOLDERS)
+    for path in secret, plain:
+        with open(path, encoding="utf-8") as file:
+            text = re.sub(r"<script>.*?</script>", "", file.read(), flags=re.S)
+            found.append([text.count(word) for word in ("/opt/gpumemtrace", "/usr/", "torch_training.py oom 4", DATA)])
+    check("--redact leaves no folder and no command line", not any(found[0]) and found[1][0] and found[1][2], found)
+    check("and the same numbers", [process["rows"] for process in data_of(secret)["processes"]] ==
+          [process["rows"] for process in data_of(plain)["processes"]])
 
 
 def in_browser(folder):
@@ -227,6 +242,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gmt-html-") as folder:
         same_numbers(folder)
         hostile_text(folder)
+        shared(folder)
         try:
             in_browser(folder)
         except browserlib.Unavailable as why:

@@ -70,7 +70,7 @@ struct options {
 #include "cli/cli_rows.h"
 };
 
-#define CLI_OPTIONS_MAX 64
+#define CLI_OPTIONS_MAX 80
 
 /* The first option that names processes to trace, as people write it; NULL: there is none. */
 const char *cli_target_option(const struct options *options);

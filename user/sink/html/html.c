@@ -6,6 +6,7 @@
 #include "base/out.h"
 #include "sink/html/html_data.h"
 #include "sink/html/html_text.h"
+#include "sink/html/redact.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
 
@@ -23,12 +24,12 @@ static void put_report(struct out *out, const struct view *view, const struct si
 	out_init_mem(&report);
 	report_print(&report, view, &plain);
 	out_text(out, "<h2>Report</h2>\n<pre id=\"report\">");
-	html_put_text(out, report.data ? report.data : "", report.size);
+	html_put_text(out, report.data ? report.data : "", report.size, opts->redact);
 	out_text(out, "</pre>\n");
 	out_close(&report);
 }
 
-static void write_page(struct out *out, const struct view *view, const struct sink_opts *opts)
+static void put_page(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	out_text(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
@@ -45,6 +46,21 @@ static void write_page(struct out *out, const struct view *view, const struct si
 	out_text(out, "</script>\n</body></html>\n");
 }
 
+static void write_page(struct out *out, const struct view *view, const struct sink_opts *opts)
+{
+	struct sink_opts hidden = *opts;
+	struct view copy;
+
+	if (!opts->redact) {
+		put_page(out, view, opts);
+		return;
+	}
+	redact_view(view, &copy);
+	hidden.recording = hidden.dump = NULL;
+	put_page(out, &copy, &hidden);
+	redact_free(&copy);
+}
+
 const struct sink sink_html = {
 	.name = "html",
 	.help = "write a page for a browser; - is stdout",
@@ -52,8 +68,8 @@ const struct sink sink_html = {
 		  " other file: what stands out, memory over time by who holds it, and the report. The page is exact"
 		  " at the peak, at requests that failed, at marks and at the ends of iterations, and says its"
 		  " bounds between these moments. While tracing, this option implies `--block-stacks` and"
-		  " `--requested-sizes`. The page shows command lines and paths: look at it before you share it. `-`"
-		  " is standard output; the report then goes to standard error.",
+		  " `--requested-sizes`. The page shows command lines and paths, unless `--redact`"
+		  " is given. `-` is standard output; the report then goes to standard error.",
 	.suffix = ".html",
 	.wants = SINK_WANTS_BLOCKS | SINK_WANTS_TIMELINE,
 	.write = write_page,

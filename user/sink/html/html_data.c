@@ -192,15 +192,15 @@ static json_t *page_notes(const struct view *view, const struct sink_opts *opts)
 void html_put_data(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	out_printf(out, "<script type=\"application/json\" id=\"data\">{\"start_ns\":%" PRIu64, view->start_ns);
-	html_put_json(out, "wall_ms", js_u64(view->wall_start_ns / 1000000));
-	html_put_json(out, "length_ns", js_u64(view->now_ns - view->start_ns));
-	html_put_json(out, "notes", page_notes(view, opts));
-	html_put_json(out, "symbols", page_symbols(view));
-	html_put_json(out, "stacks", page_stacks(view));
-	html_put_json(out, "owners", page_owners(view));
-	html_put_json(out, "modules", page_words(view->modules, view->module_count));
-	html_put_json(out, "classes", page_classes());
-	html_put_json(out, "findings", page_findings(view));
-	html_put_json(out, "processes", page_processes(view));
+	html_put_json(out, "wall_ms", js_u64(view->wall_start_ns / 1000000), opts->redact);
+	html_put_json(out, "length_ns", js_u64(view->now_ns - view->start_ns), opts->redact);
+	html_put_json(out, "notes", page_notes(view, opts), opts->redact);
+	html_put_json(out, "symbols", page_symbols(view), opts->redact);
+	html_put_json(out, "stacks", page_stacks(view), opts->redact);
+	html_put_json(out, "owners", page_owners(view), opts->redact);
+	html_put_json(out, "modules", page_words(view->modules, view->module_count), opts->redact);
+	html_put_json(out, "classes", page_classes(), opts->redact);
+	html_put_json(out, "findings", page_findings(view), opts->redact);
+	html_put_json(out, "processes", page_processes(view), opts->redact);
 	out_text(out, "}</script>\n");
 }

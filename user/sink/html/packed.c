@@ -3,7 +3,7 @@
 
 #include "base/out.h"
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /* Four characters of three bytes. */
 static void write_group(struct packed *p, unsigned int characters)

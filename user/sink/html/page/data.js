@@ -31,7 +31,7 @@ function timeText(ns) {
 // ---- packed numbers: bytes of seven bits in Base64 ----
 
 function unpack(text) {
-	const bytes = atob(text);
+	const bytes = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
 	let at = 0;
 	const number = () => {
 		let value = 0, scale = 1, byte;

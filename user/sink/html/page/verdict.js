@@ -70,7 +70,7 @@ function makeVerdict() {
 function showAbout() {
 	const start = data.wall_ms ? new Date(data.wall_ms).toISOString().slice(0, 19).replace("T", " ") + " UTC, " : "";
 	about.textContent = start + secondsText(data.length_ns) + ", " + data.processes.length +
-		(data.processes.length === 1 ? " process" : " processes");
+		(data.processes.length === 1 ? " process: " + (data.processes[0].command || data.processes[0].comm) : " processes");
 }
 
 // How exact the picture is, and what it lacks.
