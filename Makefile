@@ -411,7 +411,7 @@ $(O)/tests/faults/fail_calls.so: tests/faults/fail_which.c tests/faults/fail_whi
 
 # ---- benchmark: the programs that tests/bench/bench.py runs ----------------------------------------------
 BENCH := $(patsubst %,$(O)/tests/bench/%,pairs stacks empty empty.bpf.o copy.bpf.o ledger_bench dump_bench \
-                                               screen_bench tables)
+                                               page_bench screen_bench tables)
 
 $(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/liblive.a $(O)/libgmt.a
 	$(call msg,LINK,$@)

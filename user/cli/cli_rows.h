@@ -135,8 +135,8 @@ OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, MEMBER(word, folded_by, .words 
        " (not freed for longer than `--older-than`) or `allocated` (the sum of all allocations).")
 OPTION(0, "redact", NULL, KEPT, FOR_REPORT, MEMBER(flag, redact),
        "leave command lines and folders out of --html",
-       "Leave out of the page that `--html` writes: command lines, cgroups, the host's name, and the folders of files. The"
-       " names of programs, functions and source files stay.")
+       "Leave out of the page that `--html` writes: command lines, cgroups, the host's name, and the folders of files."
+       " The names of programs, functions and source files stay.")
 OPTION(0, "window", "HOW|off", KEPT, FOR_STACKS,
        MEMBER(window, window, .initial = "200k",
 	      .others = { { FOR_REPLAY | FOR_OOM, "newest events to keep for a snapshot; default @" } }),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Many numbers in little text: each as few bytes of seven bits (LEB128), the bytes in Base64 for
- * addresses (RFC 4648, section 5), which has no slash. */
+/* Many numbers in little text: each as few bytes of seven bits (LEB128), the bytes in Base64
+ * without a slash (RFC 4648, section 5). */
 #ifndef GPUMEMTRACE_SINK_HTML_PACKED_H
 #define GPUMEMTRACE_SINK_HTML_PACKED_H
 

@@ -14,7 +14,7 @@ struct out;
 void redact_view(const struct view *view, struct view *copy);
 void redact_free(struct view *copy);
 
-/* Writes a text in which only the last part of each absolute path is left: "cannot open /home/ann/x.so" as "cannot open
+/* Writes a text in which only the last part of each absolute path is left: "cannot open /opt/job/x.so" as "cannot open
  * x.so". */
 void redact_paths(struct out *out, const char *text, size_t size);
 
