@@ -142,6 +142,25 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyUp", key=name)
         self.frame()
 
+    def traced(self, act):
+        """The events of Chromium's timeline while act() runs."""
+        events, note, done = [], self.note, []
+
+        def collect(event):
+            events.extend(event["params"]["value"] if event.get("method") == "Tracing.dataCollected" else [])
+            done.extend([1] if event.get("method") == "Tracing.tracingComplete" else [])
+            note(event)
+
+        self.note = collect
+        self.call("Tracing.start", transferMode="ReportEvents",
+                  traceConfig={"includedCategories": ["devtools.timeline", "blink.user_timing"]})
+        act()
+        self.call("Tracing.end")
+        while not done:
+            self.note(self.message())
+        self.note = note
+        return events
+
     def box(self, selector):
         """(x, y, width, height) of an element in the window."""
         return self.run(f"(b => [b.x, b.y, b.width, b.height])(document.querySelector({json.dumps(selector)})"

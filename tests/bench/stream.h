@@ -9,12 +9,14 @@
 #include <gpumemtrace/wire.h>
 
 #include "core/pipeline/pipeline.h"
+#include "source/recorder.h"
 
 #define STREAM_FRAMES 40
 #define STREAM_STEP_NS 1000      /* between two records */
 
 struct bench_stream {
 	struct pipeline *pipeline;
+	struct recorder *recorder; /* gets the records in place of the pipeline; NULL: none */
 	uint64_t ts_ns;
 	uint32_t tgid;           /* of the next record */
 };
@@ -26,7 +28,10 @@ static inline void stream_record(struct bench_stream *s, void *record, enum gmt_
 	*hdr = (struct gmt_hdr){
 		.size = size, .kind = kind, .tgid = s->tgid, .tid = s->tgid, .ts_ns = s->ts_ns += STREAM_STEP_NS,
 	};
-	pipeline_apply(s->pipeline, record, size);
+	if (s->recorder)
+		recorder_add(s->recorder, record, size);
+	else
+		pipeline_apply(s->pipeline, record, size);
 }
 
 /* A symbol, with its number behind the name of its function; file: "" if none. */

@@ -151,7 +151,7 @@ function momentsOf(view) {
 	return moments.sort((a, b) => a.time - b.time);
 }
 
-function makeModel(view, by) {
+function makeModel(view, by, withCached) {
 	const all = view.parts.flatMap(({ row }) => [row.calls, row.blocks].filter(Boolean));
 	const times = mergeTimes(all.map(series => readSeries(series).times));
 	const { list, segments, blocks } = readGroups(view, by, times);
@@ -164,7 +164,7 @@ function makeModel(view, by) {
 	bands.sort((a, b) => b.area / (b.peak || 1) - a.area / (a.peak || 1));
 	if (rest.length)
 		bands.push({ ...makeBand(rest.length + " more", rest, times), isRest: true });
-	if (segments)
+	if (segments && withCached)
 		bands.push(cachedBand([segments], blocks ? [blocks] : [], times));
 	const total = new Float64Array(times.length);
 	for (const band of bands)

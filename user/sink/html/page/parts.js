@@ -30,13 +30,13 @@ const search = make("input", bar, undefined,
 const whole = make("button", bar, "whole time", { title: "Escape" });
 const lines = make("span", bar, undefined, { class: "lines" });
 
-function makeSwitch(parent, name, text, className) {
+function makeSwitch(parent, name, text, className, after = update) {
 	const label = make("label", parent, undefined, { class: className });
 	const box = make("input", label, undefined, { type: "checkbox" });
 	label.append(text);
 	box.onchange = () => {
 		state[name] = box.checked ? 1 : 0;
-		update();
+		after();
 	};
 	return box;
 }
@@ -45,6 +45,7 @@ const switches = {
 	nvml: makeSwitch(lines, "nvml", "nvidia-smi", "line-nvml"),
 	reserved: makeSwitch(lines, "reserved", "the framework reserved", "line-reserved"),
 	size: makeSwitch(lines, "size", "the GPU's size", "line-size"),
+	cached: makeSwitch(lines, "cached", "cached", "line-cached", () => { load(); update(); }),
 };
 
 const chart = make("div", front, undefined, { id: "chart" });

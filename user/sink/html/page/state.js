@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What is shown: the page's address keeps it. */
 const state = { view: 0, by: "line", from: 0, to: LENGTH, a: null, b: null, chosen: null, search: "", flame: "grown",
-	libraries: 1, size: 0, kernel: 1, nvml: 1, reserved: 1, theme: "", cursor: null };
+	libraries: 1, size: 0, cached: 1, kernel: 1, nvml: 1, reserved: 1, theme: "", cursor: null };
 const WORDS = ["by", "search", "chosen", "flame", "theme"];
 const FLAMES = { live: "held at B", then: "held at A", grown: "more at B than at A", freed: "less at B than at A" };
 const views = makeViews();
@@ -45,7 +45,7 @@ function writeAddress() {
 let model = null, expression = null;
 
 function load() {
-	model = views.length ? makeModel(views[state.view], state.by) : null;
+	model = views.length ? makeModel(views[state.view], state.by, state.cached) : null;
 }
 
 function readSearch() {
