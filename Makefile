@@ -75,7 +75,7 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,timeline,series series_merge timeline view_timeline) \
             $(call in,pipeline,pipeline) \
-            $(call in,compare,diff diff_moved diff_pairs diff_tables moment) \
+            $(call in,compare,diff diff_moved diff_pairs diff_tables held_entries moment ranks) \
             $(call in,view,by_stack by_stack_purposes finding_search findings findings_growth \
                             looked oom_causes oom_findings oom_judge oom_parts oom_verdict \
                             oom_view request_why snapshot snapshot_index snapshot_replay sums \
@@ -91,7 +91,7 @@ SINK     := registry \
             $(call in,json,json_cgroup json_stacks json_view) \
             $(call in,report,doctor list report report_answer report_gpu report_next report_nothing report_others \
                               report_held report_parts report_stacks report_training sum warnings) \
-            $(call in,compare,diff_json diff_names diff_text) \
+            $(call in,compare,diff_json diff_names diff_text held_name ranks_json ranks_text) \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
             $(call in,export,folded pickle torch_snapshot) \
@@ -113,7 +113,7 @@ NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/base/glibc_old)
 CLI      := cli cli_commands cli_help cli_near cli_options cli_values
 TOP      := $(call in,cli,$(CLI)) \
-            $(call in,commands,at_moment command_diff command_oom command_records command_replay main) \
+            $(call in,commands,at_moment command_diff command_oom command_ranks command_records command_replay main) \
             attribution display dump_writer dumping ending events finish \
             interact loading mapped memory_watch output_files outputs pager playback privileges rescan say session setup targets
 
@@ -138,7 +138,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \
              $(call in,timeline,series timeline) \
-             $(call in,compare,diff moment) \
+             $(call in,compare,diff moment ranks) \
              $(call in,view,by_stack by_stack_model findings shed table view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pyfile pystack rewalk switchers table_cache unwind unwind_table) \

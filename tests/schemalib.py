@@ -46,6 +46,6 @@ def validator(name):
 
 def wrong(value):
     """What the schema does not permit in a line."""
-    name = {"doctor": "doctor", "probes": "probes", "diff": "diff", None: "record"}.get(value.get("type"), "view")
+    name = {"doctor": "doctor", "probes": "probes", "diff": "diff", "ranks": "ranks", None: "record"}.get(value.get("type"), "view")
     for error in validator(name).iter_errors(value):
         yield f"{name}: {'/'.join(map(str, error.absolute_path))}: {error.message[:300]}"

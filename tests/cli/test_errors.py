@@ -55,7 +55,7 @@ def silent(result):
 def usage():
     for args in [[], ["--bogus"], ["-p"], ["-p", "1,"], ["-p", "0"], ["--unit", "a/b"], ["--slurm-job", "x"], ["--cgroup", "/"],
                  ["--pod", "a_b"], ["ps", "x"], ["ps", "-p", "1"], ["1234"], ["-a", "-p", "1"], ["replay"], ["-a", "-d", "-1"],
-                 ["-a", "-i", "0"], ["--"], ["-a", "--ring-size", "x"], ["-a", "--layers", "gpu"], ["replay", "a", "b"]]:
+                 ["-a", "-i", "0"], ["--"], ["-a", "--ring-size", "x"], ["-a", "--layers", "gpu"], ["replay", "-q"]]:
         result = run(*args)
         for wrong in [*speaks(result, 2), *silent(result)]:
             yield f"{args}: {wrong}"

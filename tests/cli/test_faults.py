@@ -27,7 +27,7 @@ OLD = b"what was there before"
 
 # They have one thread and write only to standard output.
 PRINTING = (["report", RUN], ["report", "--full", DUMP], ["replay", "--json", RUN], ["oom", DUMP], ["oom", "--json", DUMP],
-            ["oom", os.path.dirname(DUMP)], ["diff", RUN + "@1s", DUMP], ["diff", "--json", RUN, "@end"],
+            ["oom", os.path.dirname(DUMP)], ["diff", RUN + "@1s", DUMP], ["diff", "--json", RUN, "@end"], ["report", RUN, DUMP],
             ["records", DUMP], ["records", "--json", RUN], ["list"], ["list", "--json"],
             ["help"], ["help", "report"], ["version"])
 

@@ -49,7 +49,7 @@ def run(*words, **more):
 
 COMMANDS = (("replay",), ("replay", "--full-stacks", "--top", "50"), ("replay", "--json"), ("oom",), ("oom", "--json"),
             ("records",), ("records", "--json"), ("replay", "-q", "--folded", "-"), ("replay", "-q", "--html", "-"),
-            ("diff", "--full"), ("diff", "--json"))
+            ("diff", "--full"), ("diff", "--json"), ("report", "--full"), ("report", "--json"))
 
 
 def recordings(folder):
@@ -59,7 +59,7 @@ def recordings(folder):
         copy, is_hostile = spoiled(folder, path)
         hostile += is_hostile
         for words in COMMANDS:
-            code, out, err = run(*words, *[copy] * (1 + (words[0] == "diff")))
+            code, out, err = run(*words, *[copy] * (1 + (words[0] in ("diff", "report"))))
             out = out.replace(b"\t", b" ") if "--html" in words else out     # its scripts have tabs
             if code not in (0, 1) or first_bad(out) or first_bad(err):
                 bad[words].append((path, code, first_bad(out), first_bad(err)))

@@ -207,6 +207,8 @@ def commands(path, folder):
     yield ["oom", "--json", "--snapshot", file + ".oom.pickle", path], file + ".oom.pickle"
     yield ["diff", path, DATA[0]], None
     yield ["diff", "--json", path, path], None
+    yield ["report", "--full", path, DATA[0]], None
+    yield ["report", "--json", path, path], None
     yield ["records", path], None
     yield ["records", "--json", path], None
 

@@ -48,7 +48,7 @@ def several():
     views = [json.loads(line) for line in run("--json", data("h100-native"), data("h100-malloc-async"))[1].splitlines()]
     check("in JSON, too", [v["oom"]["file"] for v in views] == [data("h100-native"), data("h100-malloc-async")], views)
     code, out, err = run("-o", "x.pickle", data("h100-native"), data("h100-malloc-async"))
-    check("no snapshot of several", code == 2 and "a snapshot is of one recording" in err, err)
+    check("no snapshot of several", code == 2 and "such a file is made of one recording" in err, err)
 
 
 def folder():

@@ -40,12 +40,13 @@ def main():
         return done()
     check("the schema is a schema", not list(schemalib.wrong_schema()), "\n".join(schemalib.wrong_schema()))
     commands = {"report": RECORDINGS, "oom": RECORDINGS, "records": RECORDINGS, "doctor": [None], "list": [None],
-                "diff": RECORDINGS}
+                "diff": RECORDINGS, "ranks": RECORDINGS}
     for command, files in commands.items():
         since = datetime.datetime.now(datetime.timezone.utc)
         found, wrong = [], []
         for path in files:
-            made = values(command, *([path] if path else []), *([DIFF_WITH] if command == "diff" else []))
+            made = values("report" if command == "ranks" else command, *([path] if path else []),
+                          *([DIFF_WITH] if command in ("diff", "ranks") else []))
             # Of many records of one kind the first few say as much as all.
             found += made if command != "records" else list({value["kind"]: value for value in made}.values())
         for value in found:

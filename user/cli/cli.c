@@ -156,7 +156,8 @@ static int take_word(struct options *options, const char *word, char **cause)
 		options->input = word;
 		return 0;
 	}
-	if (options->command == CLI_OOM || (options->command == CLI_DIFF && !options->more.count)) {
+	if (options->command == CLI_OOM || options->command == CLI_REPORT ||
+	    (options->command == CLI_DIFF && !options->more.count)) {
 		options->more.texts = xreallocarray(options->more.texts, options->more.count + 1, sizeof(word));
 		options->more.texts[options->more.count++] = word;
 		return 0;
@@ -304,7 +305,7 @@ static int check_options(const struct options *options, char **cause)
 		err = cli_wrong(cause, "'%s' is not a process id: records have no names to look for",
 				options->pids.names[0]);
 	else if (options->more.count && check_one_file(options))
-		err = cli_wrong(cause, "a snapshot is of one recording: remove '%s'", options->more.texts[0]);
+		err = cli_wrong(cause, "such a file is made of one recording: remove '%s'", options->more.texts[0]);
 	else if (options->command == CLI_DIFF && !options->more.count)
 		err = cli_wrong(cause, "two recordings or moments are to be compared: gpumemtrace diff A.gmt B.gmt, or"
 				       " run.gmt@iteration=3 run.gmt@peak");

@@ -27,6 +27,7 @@ const struct cli_example cli_examples[] = {
 	{ CLI_TOP, "top -i 0.2 -o run.gmt", "five views a second, and a recording" },
 	{ CLI_REPORT, "report run.gmt", "what stands out, and what to do" },
 	{ CLI_REPORT, "report --full run.gmt", "all tables behind the answer" },
+	{ CLI_REPORT, "report rank*.gmt", "which rank of a job differs, and why" },
 	{ CLI_REPORT, "report -o run.html run.gmt", "memory over time, for a browser" },
 	{ CLI_OOM, "oom gpumemtrace-oom-7.gmt", "why the request of a dump failed" },
 	{ CLI_OOM, "oom run.gmt", "all requests of a recording that failed" },

@@ -14,7 +14,7 @@
 	X(TRACE, "", "-p PID|NAME | -a | -- COMMAND [ARG...]", \
 	  "trace CUDA processes, and show who holds GPU memory")            \
 	X(TOP, "top", "", "show the live view of all processes that use CUDA, or of some (-p)") \
-	X(REPORT, "report", "FILE.gmt", "print the report of a recording; needs neither root nor a GPU") \
+	X(REPORT, "report", "FILE.gmt...", "print the report of a recording, or compare the ranks of a job") \
 	X(OOM, "oom", "FILE.gmt|DIR...", "explain why memory ran out; DIR: list the dumps there") \
 	X(DIFF, "diff", "FILE.gmt[@MOMENT] FILE.gmt[@MOMENT]", \
 	  "say what one recording or moment holds more than another") \
@@ -54,7 +54,7 @@ struct options {
 	char **child;             /* -- COMMAND ARGS, NULL-terminated, part of argv; NULL: none */
 	bool pipe_ignored;        /* SIGPIPE was ignored when this process was started */
 	const char *input;        /* report, oom, diff, records: recording; "-": standard input */
-	struct cli_list more;     /* oom, diff: further recordings */
+	struct cli_list more;     /* report, oom, diff: further recordings */
 	const char *output;       /* -o: recording; NULL: none */
 	const struct sink *format;    /* the requested format; NULL: none */
 	const char *format_path;      /* where that goes; NULL or "-": standard output */

@@ -11,6 +11,8 @@ struct options;
 
 /* gpumemtrace report: the report of a recording, from the same pipeline and sinks as a live one. */
 int replay_run(const struct options *options, struct attribution *attribution);
+/* The same of several recordings: the ranks of one job. */
+int ranks_run(const struct options *options, struct attribution *attribution);
 /* gpumemtrace oom: what a dump or a recording says about requests that could not be met. */
 int oom_run(const struct options *options, struct attribution *attribution);
 /* gpumemtrace diff: what two recordings or dumps, or two moments of one, hold. */

@@ -87,7 +87,7 @@ static int run_with_owners(const struct options *options)
 		privileges_take_up();
 		status = session_run(options, attribution);
 	} else if (options->command == CLI_REPORT) {
-		status = replay_run(options, attribution);
+		status = options->more.count ? ranks_run(options, attribution) : replay_run(options, attribution);
 	} else if (options->command == CLI_DIFF) {
 		status = diff_run(options, attribution);
 	} else {

@@ -22,6 +22,7 @@ struct frames;
 struct gmt_hdr;
 struct oom_view;
 struct out;
+struct ranks;
 struct snapshot;
 
 #define SINKS_MAX 16
@@ -78,6 +79,8 @@ struct sink {
 	void (*oom_row)(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 	/* gpumemtrace diff. */
 	void (*diff)(struct out *out, const struct diff *diff, const struct sink_opts *opts);
+	/* gpumemtrace report of several recordings. */
+	void (*ranks)(struct out *out, const struct ranks *ranks, const struct sink_opts *opts);
 	/* gpumemtrace records: a record (wire.h), which may hold any bytes, and its time since the session's start. */
 	void (*record)(struct out *out, const struct gmt_hdr *record, int64_t offset_ns);
 	/* gpumemtrace doctor, gpumemtrace list, gpumemtrace ps. */

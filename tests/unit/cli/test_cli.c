@@ -232,6 +232,15 @@ static void test_commands(void **state)
 	assert_int_equal(p->options.pids.count, 2);
 	assert_string_equal(p->options.gpu, "GPU-ad");
 	drop(p);
+	p = parse_ok("report a.gmt b.gmt c.gmt");
+	assert_int_equal(p->options.more.count, 2);
+	assert_string_equal(p->options.more.texts[1], "c.gmt");
+	drop(p);
+	p = parse_ok("diff a.gmt --full b.gmt@peak --top 3");
+	assert_int_equal(p->options.command, CLI_DIFF);
+	assert_string_equal(p->options.input, "a.gmt");
+	assert_string_equal(p->options.more.texts[0], "b.gmt@peak");
+	drop(p);
 	p = parse_ok("replay --json -");
 	assert_string_equal(p->options.input, "-");
 	drop(p);
@@ -331,7 +340,10 @@ static void test_refused(void **state)
 		{ "records a --thread 0", "--thread takes a number from 1 to 4294967295, not '0'" },
 		{ "records a --from -1", "--from must be at least 0 seconds, not '-1'" },
 		{ "report a --kind call", "--kind cannot be used with 'report'" },
-		{ "report a b", "'report' takes one recording: 'b' is one too many" },
+		{ "diff a b c", "'diff' takes two recordings: 'c' is one too many" },
+		{ "diff a", "two recordings or moments are to be compared: gpumemtrace diff A.gmt B.gmt, or"
+			    " run.gmt@iteration=3 run.gmt@peak" },
+		{ "records a b", "'records' takes one recording: 'b' is one too many" },
 		{ "report a -- b", "'report' runs no command" },
 		{ "list -p 1", "--pid cannot be used with 'list'" },
 		{ "-a --gpu 1", "--gpu cannot be used for tracing" },

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,80 +11,9 @@
 
 #include "core/compare/diff.h"
 
-#define MIB (1ll << 20)
-#define PROCS 3
-#define LINES 4
-
-/* A side: each process has one GPU, and its lines. */
-struct scene {
-	struct view view;
-	struct view_gpu gpus[PROCS];
-	struct view_proc procs[PROCS];
-	struct view_row rows[PROCS];
-	struct view_line_row lines[PROCS][LINES];
-	struct view_owner owned[PROCS];
-	struct view_owner_text owners[3];
-	struct view_symbol symbols[PROCS * LINES];
-	struct frames_symbol known[PROCS * LINES];
-	struct frames frames;
-};
+#include "compare_scene.h"
 
 static struct scene a, b;
-
-static void begin(struct scene *s)
-{
-	memset(s, 0, sizeof(*s));
-	s->owners[0] = (struct view_owner_text){ .text = (char *)"(without a stack)" };
-	s->owners[1] = (struct view_owner_text){ .text = (char *)"(not named)" };
-	s->owners[2] = (struct view_owner_text){ .text = (char *)"train.py" };
-	s->view = (struct view){
-		.gpus = s->gpus, .procs = s->procs, .owners = s->owners, .owner_count = 3, .symbols = s->symbols,
-	};
-	s->frames = (struct frames){ .symbols = s->known };
-}
-
-static void add_proc(struct scene *s, uint32_t pid, uint32_t gpu, const char *command)
-{
-	size_t i = s->view.proc_count++;
-
-	s->view.gpu_count = s->view.proc_count;
-	s->gpus[i].index = gpu;
-	s->procs[i] = (struct view_proc){ .tgid = pid, .comm = "python3", .row_count = 1, .rows = &s->rows[i], .from_start = true };
-	snprintf(s->procs[i].cmdline, sizeof(s->procs[i].cmdline), "python3 %s", command);
-	s->rows[i] = (struct view_row){ .gpu = (int)i, .ordinal = 0 };
-	s->rows[i].stacks.lines[VIEW_BY_LIVE].rows = s->lines[i];
-	s->owned[i].owner = 2;
-	s->rows[i].stacks.owners = &s->owned[i];
-	s->rows[i].stacks.owner_count = 1;
-}
-
-/* The recording has a stack with this line. */
-static uint32_t know_line(struct scene *s, const char *file, const char *function, uint32_t line)
-{
-	uint32_t number = s->frames.symbol_count++;
-
-	s->known[number] = (struct frames_symbol){ .function = function, .module = "", .file = file, .line = line };
-	s->symbols[number] = (struct view_symbol){ .function = function, .module = "", .file = file, .line = line };
-	s->view.symbol_count = s->frames.symbol_count;
-	return number;
-}
-
-/* The newest process holds this. */
-static void hold(struct scene *s, const char *file, const char *function, uint32_t line, int64_t bytes, uint64_t count)
-{
-	size_t proc = s->view.proc_count - 1;
-	struct view_stacks *stacks = &s->rows[proc].stacks;
-	struct view_held held = { .live = (uint64_t)bytes, .live_count = count };
-
-	s->lines[proc][stacks->lines[VIEW_BY_LIVE].count++] = (struct view_line_row){
-		.state = VIEW_LINE_OWN, .symbol = know_line(s, file, function, line), .held = held,
-	};
-	s->owned[proc].held.live += held.live;
-	s->owned[proc].held.live_count += count;
-	s->rows[proc].attributed.live += held.live;
-	s->rows[proc].by_class[0].bytes.live += held.live;
-	s->rows[proc].by_class[0].live_count += count;
-}
 
 static struct diff compare(bool is_one_recording)
 {
@@ -130,15 +58,15 @@ static void rows_are_matched_by_name(void **state)
 	know_line(&a, "/x/train.py", "step", 12);
 	d = compare(false);
 	assert_int_equal(d.pair_count, 1);
-	assert_int_equal(d.tables[DIFF_LINES].count, 3);
-	assert_row(&d.tables[DIFF_LINES].rows[0], 32 * MIB, 832 * MIB, DIFF_BY_NAME);
-	assert_int_equal(d.tables[DIFF_LINES].rows[0].amount.count[DIFF_B], 104);
-	assert_row(&d.tables[DIFF_LINES].rows[1], 64 * MIB, 0, DIFF_BY_NAME);
-	assert_row(&d.tables[DIFF_LINES].rows[2], 0, 8 * MIB, DIFF_BY_NAME);
-	assert_int_equal(d.tables[DIFF_LINES].all.bytes[DIFF_A], 96 * MIB);
-	assert_int_equal(diff_bytes(&d.tables[DIFF_LINES].all), 744 * MIB);
-	assert_int_equal(diff_bytes(&d.tables[DIFF_OWNERS].all), 744 * MIB);
-	assert_int_equal(diff_bytes(&d.tables[DIFF_CALLS].all), 744 * MIB);
+	assert_int_equal(d.tables[HELD_LINES].count, 3);
+	assert_row(&d.tables[HELD_LINES].rows[0], 32 * MIB, 832 * MIB, DIFF_BY_NAME);
+	assert_int_equal(d.tables[HELD_LINES].rows[0].amount.count[DIFF_B], 104);
+	assert_row(&d.tables[HELD_LINES].rows[1], 64 * MIB, 0, DIFF_BY_NAME);
+	assert_row(&d.tables[HELD_LINES].rows[2], 0, 8 * MIB, DIFF_BY_NAME);
+	assert_int_equal(d.tables[HELD_LINES].all.bytes[DIFF_A], 96 * MIB);
+	assert_int_equal(diff_bytes(&d.tables[HELD_LINES].all), 744 * MIB);
+	assert_int_equal(diff_bytes(&d.tables[HELD_OWNERS].all), 744 * MIB);
+	assert_int_equal(diff_bytes(&d.tables[HELD_CALLS].all), 744 * MIB);
 	assert_int_equal(diff_bytes(&d.held), 744 * MIB);
 	diff_free(&d);
 }
@@ -156,9 +84,9 @@ static void moved_lines_are_matched_by_order(void **state)
 	hold(&b, "/x/train.py", "f", 35, 50 * MIB, 1);
 	hold(&b, "/x/train.py", "f", 32, 2 * MIB, 1);
 	d = compare(false);
-	assert_int_equal(d.tables[DIFF_LINES].count, 2);
-	assert_row(&d.tables[DIFF_LINES].rows[0], 5 * MIB, 50 * MIB, DIFF_BY_FUNCTION);
-	assert_row(&d.tables[DIFF_LINES].rows[1], 1 * MIB, 2 * MIB, DIFF_BY_FUNCTION);
+	assert_int_equal(d.tables[HELD_LINES].count, 2);
+	assert_row(&d.tables[HELD_LINES].rows[0], 5 * MIB, 50 * MIB, DIFF_BY_FUNCTION);
+	assert_row(&d.tables[HELD_LINES].rows[1], 1 * MIB, 2 * MIB, DIFF_BY_FUNCTION);
 	assert_int_equal(d.moved, 2);
 	diff_free(&d);
 }
@@ -175,9 +103,9 @@ static void lines_of_another_folder_are_matched_by_number(void **state)
 	add_proc(&b, 20, 0, "train.py");
 	hold(&b, "/y/train.py", "f", 33, 7 * MIB, 1);
 	d = compare(false);
-	assert_int_equal(d.tables[DIFF_LINES].count, 2);
-	assert_row(&d.tables[DIFF_LINES].rows[0], 5 * MIB, 7 * MIB, DIFF_BY_FILE_NAME);
-	assert_row(&d.tables[DIFF_LINES].rows[1], 1 * MIB, 0, DIFF_BY_NAME);
+	assert_int_equal(d.tables[HELD_LINES].count, 2);
+	assert_row(&d.tables[HELD_LINES].rows[0], 5 * MIB, 7 * MIB, DIFF_BY_FILE_NAME);
+	assert_row(&d.tables[HELD_LINES].rows[1], 1 * MIB, 0, DIFF_BY_NAME);
 	diff_free(&d);
 }
 
@@ -193,7 +121,7 @@ static void known_lines_have_not_moved(void **state)
 	hold(&b, "/x/train.py", "f", 32, 2 * MIB, 1);
 	know_line(&b, "/x/train.py", "f", 30);
 	d = compare(false);
-	assert_int_equal(d.tables[DIFF_LINES].count, 2);
+	assert_int_equal(d.tables[HELD_LINES].count, 2);
 	assert_int_equal(d.moved, 0);
 	diff_free(&d);
 }
@@ -209,12 +137,12 @@ static void other_functions_do_not_match(void **state)
 	add_proc(&b, 10, 0, "train.py");
 	hold(&b, "/x/train.py", "g", 30, 2 * MIB, 1);
 	d = compare(false);
-	assert_int_equal(d.tables[DIFF_LINES].count, 2);
+	assert_int_equal(d.tables[HELD_LINES].count, 2);
 	diff_free(&d);
 	a.known[0].function = a.symbols[0].function = "g";
 	a.known[0].line = a.symbols[0].line = 29;
 	d = compare(true);
-	assert_int_equal(d.tables[DIFF_LINES].count, 2);
+	assert_int_equal(d.tables[HELD_LINES].count, 2);
 	diff_free(&d);
 }
 
@@ -238,8 +166,8 @@ static void ranks_are_paired_by_gpu(void **state)
 		assert_int_equal(d.pairs[i].proc[DIFF_B], 1 - d.pairs[i].proc[DIFF_A]);
 		assert_int_equal(d.pairs[i].how, DIFF_PAIR_COMMAND);
 	}
-	assert_int_equal(d.tables[DIFF_LINES].count, 1);
-	assert_row(&d.tables[DIFF_LINES].rows[0], 3 * MIB, 8 * MIB, DIFF_BY_NAME);
+	assert_int_equal(d.tables[HELD_LINES].count, 1);
+	assert_row(&d.tables[HELD_LINES].rows[0], 3 * MIB, 8 * MIB, DIFF_BY_NAME);
 	diff_free(&d);
 }
 
@@ -265,6 +193,34 @@ static void processes_without_a_pair_are_shown(void **state)
 	d = compare(false);
 	assert_int_equal(d.pair_count, 1);
 	assert_int_equal(d.pairs[0].how, DIFF_PAIR_ONLY);
+	diff_free(&d);
+}
+
+/* A process of A has memory on a GPU that its pair has not: its memory counts once, in each table. */
+static void a_gpu_of_one_side_counts_once(void **state)
+{
+	struct diff d;
+
+	(void)state;
+	add_proc(&a, 10, 0, "train.py");
+	hold(&a, "/x/train.py", "f", 1, 1 * MIB, 1);
+	add_proc(&b, 20, 0, "train.py");
+	hold(&b, "/x/train.py", "f", 1, 2 * MIB, 1);
+	add_proc(&b, 20, 1, "train.py");
+	hold(&b, "/x/train.py", "g", 9, 4 * MIB, 1);
+	b.rows[1].ordinal = 1;
+	b.procs[0].row_count = 2;
+	b.procs[0].by_class[0].bytes.live = 6 * MIB;
+	b.view.proc_count = 1;
+	a.procs[0].by_class[0].bytes.live = 1 * MIB;
+	d = compare(false);
+	assert_int_equal(d.part_count, 3);
+	for (int table = HELD_LINES; table <= HELD_CALLS; table++) {
+		if (table == HELD_USES || table == HELD_MODULES)
+			continue;
+		assert_int_equal(d.tables[table].all.bytes[DIFF_A], 1 * MIB);
+		assert_int_equal(d.tables[table].all.bytes[DIFF_B], 6 * MIB);
+	}
 	diff_free(&d);
 }
 
@@ -299,6 +255,7 @@ int main(void)
 		cmocka_unit_test_setup(other_functions_do_not_match, begin_both),
 		cmocka_unit_test_setup(ranks_are_paired_by_gpu, begin_both),
 		cmocka_unit_test_setup(processes_without_a_pair_are_shown, begin_both),
+		cmocka_unit_test_setup(a_gpu_of_one_side_counts_once, begin_both),
 		cmocka_unit_test_setup(processes_of_one_recording, begin_both),
 	};
 

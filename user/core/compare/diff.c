@@ -4,17 +4,6 @@
 #include <stdlib.h>
 
 
-const char *diff_table_name(enum diff_table_kind kind)
-{
-	static const char *const names[] = {
-#define X(name, text) text,
-		DIFF_TABLES(X)
-#undef X
-	};
-
-	return names[kind];
-}
-
 const char *diff_limit_name(enum diff_limit limit)
 {
 	static const char *const names[] = {
@@ -92,10 +81,10 @@ static void find_limits(struct diff *d)
 
 static void fill_tables(struct diff *d)
 {
-	for (int kind = 0; kind < DIFF_TABLE_COUNT; kind++) {
-		diff_fill_table(d, (enum diff_table_kind)kind, d->parts, d->part_count, &d->tables[kind]);
+	for (int kind = 0; kind < HELD_TABLE_COUNT; kind++) {
+		diff_fill_table(d, (enum held_table)kind, d->parts, d->part_count, &d->tables[kind]);
 		for (size_t i = 0; i < d->part_count; i++)
-			diff_fill_table(d, (enum diff_table_kind)kind, &d->parts[i], 1, &d->parts[i].tables[kind]);
+			diff_fill_table(d, (enum held_table)kind, &d->parts[i], 1, &d->parts[i].tables[kind]);
 	}
 }
 
@@ -110,14 +99,14 @@ void diff_build(const struct diff_side sides[DIFF_SIDES], bool is_one_recording,
 			out->held.bytes[side] += out->parts[i].held.bytes[side];
 	}
 	fill_tables(out);
-	for (size_t i = 0; i < out->tables[DIFF_LINES].count; i++)
-		out->moved += out->tables[DIFF_LINES].rows[i].match != DIFF_BY_NAME;
+	for (size_t i = 0; i < out->tables[HELD_LINES].count; i++)
+		out->moved += out->tables[HELD_LINES].rows[i].match != DIFF_BY_NAME;
 	find_limits(out);
 }
 
 void diff_free(struct diff *d)
 {
-	for (int kind = 0; kind < DIFF_TABLE_COUNT; kind++) {
+	for (int kind = 0; kind < HELD_TABLE_COUNT; kind++) {
 		free(d->tables[kind].rows);
 		for (size_t i = 0; i < d->part_count; i++)
 			free(d->parts[i].tables[kind].rows);

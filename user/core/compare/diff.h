@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "core/compare/held_entries.h"
 #include "core/terms/frames.h"
 #include "core/view/view.h"
 
@@ -45,22 +46,6 @@ static inline int64_t diff_bytes(const struct diff_amount *amount)
 	return amount->bytes[DIFF_B] - amount->bytes[DIFF_A];
 }
 
-/* X(NAME, name): the tables. Lines, owners and modules are those of tensors, if the stacks of tensors are known in A
- * and in B, else those of the driver's memory (view_best_stacks()). */
-#define DIFF_TABLES(X)                                                            \
-	X(LINES, "lines")                                                         \
-	X(USES, "categories")        /* a framework's blocks, by purpose */       \
-	X(OWNERS, "owners")                                                       \
-	X(MODULES, "modules")                                                     \
-	X(CALLS, "calls")            /* by kind of call, also host memory */      \
-	X(MEMORY, "gpu_memory")      /* by owner, where OWNERS is of tensors */
-enum diff_table_kind {
-#define X(name, text) DIFF_##name,
-	DIFF_TABLES(X)
-#undef X
-	DIFF_TABLE_COUNT
-};
-
 /* How the two sides of a row were matched. */
 enum diff_match {
 	DIFF_BY_NAME,
@@ -68,16 +53,12 @@ enum diff_match {
 	DIFF_BY_FILE_NAME,       /* the same line of a file in another folder */
 };
 
-#define DIFF_USE_BEFORE GMT_CATEGORY_COUNT    /* of USES: blocks from before the attach */
-#define DIFF_MEMORY_ROUNDING SIZE_MAX         /* of MEMORY: rounding, and the reserve of pools */
-
 struct diff_row {
 	uint64_t key;                /* breaks ties */
 	struct diff_amount amount;
 	enum diff_match match;
 	bool is_there[DIFF_SIDES];   /* not: holds nothing there */
-	/* What the row is on each side where it is: of LINES `line`; else an index in view.owners or .modules (also
-	 * VIEW_NO_MODULE), an enum gmt_category or gmt_class, or a number of above. */
+	/* What the row is on each side where it is, as in held_entries.h. */
 	const struct view_line_row *line[DIFF_SIDES];
 	size_t index[DIFF_SIDES];
 };
@@ -111,7 +92,7 @@ struct diff_part {
 	bool is_tensors;             /* what LINES, OWNERS and MODULES are of */
 	bool is_physical;            /* `held` is what the kernel gave, on both sides */
 	struct diff_amount held;     /* on the GPU: count is 0 */
-	struct diff_table tables[DIFF_TABLE_COUNT];
+	struct diff_table tables[HELD_TABLE_COUNT];
 };
 
 /* X(NAME, name): what cannot be compared, or what made the numbers of the sides differ. */
@@ -138,7 +119,7 @@ struct diff {
 	struct diff_part *parts;     /* by pair */
 	bool is_tensors;             /* some part is */
 	struct diff_amount held;     /* on all GPUs */
-	struct diff_table tables[DIFF_TABLE_COUNT]; /* over all parts */
+	struct diff_table tables[HELD_TABLE_COUNT]; /* over all parts */
 	uint64_t limits[DIFF_LIMIT_COUNT][DIFF_SIDES]; /* how much of it; 0: none */
 	size_t moved;                /* rows of LINES that were not matched by name */
 	struct hash places[DIFF_SIDES]; /* char; keys of all lines that a recording knows, where there are two */
@@ -148,8 +129,7 @@ struct diff {
 void diff_build(const struct diff_side sides[DIFF_SIDES], bool is_one_recording, struct diff *out);
 void diff_free(struct diff *diff);
 
-/* The names of DIFF_TABLES and DIFF_LIMITS. */
-const char *diff_table_name(enum diff_table_kind kind);
+/* The names of DIFF_LIMITS. */
 const char *diff_limit_name(enum diff_limit limit);
 
 /* ---- the steps: diff_pairs.c, diff_tables.c, diff_moved.c ---- */
@@ -157,7 +137,7 @@ const char *diff_limit_name(enum diff_limit limit);
 /* Makes the pairs and their parts, with `held` and without tables. */
 void diff_find_pairs(struct diff *diff);
 /* Makes a table of so many parts. */
-void diff_fill_table(const struct diff *diff, enum diff_table_kind kind, const struct diff_part *parts, size_t count,
+void diff_fill_table(const struct diff *diff, enum held_table kind, const struct diff_part *parts, size_t count,
 		     struct diff_table *out);
 /* Finds what diff_match_moved() needs of the recordings. */
 void diff_find_places(struct diff *diff);

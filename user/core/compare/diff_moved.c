@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "core/compare/diff_key.h"
+#include "core/compare/held_key.h"
 
 /* A row that is on one side only. */
 struct lone {
@@ -27,7 +27,7 @@ static const struct view_symbol *symbol_of(const struct diff *d, const struct di
 
 static uint64_t known_line_key(const char *function, const char *file, uint32_t line)
 {
-	return diff_key_number(diff_key_text(diff_key_text(0, function), file), line);
+	return held_key_number(held_key_text(held_key_text(0, function), file), line);
 }
 
 /* The lines that a recording has ever had in a stack. */
@@ -141,7 +141,7 @@ void diff_match_moved(const struct diff *d, struct diff_table *lines)
 				continue;
 			list = xgrow(list, count, sizeof(*list));
 			list[count++] = (struct lone){
-				.function = diff_key_text(diff_key_text(0, s->function), diff_key_base(s->file)),
+				.function = held_key_text(held_key_text(0, s->function), held_key_base(s->file)),
 				.line = s->line, .side = side, .row = i,
 			};
 		}

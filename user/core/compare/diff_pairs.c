@@ -10,7 +10,7 @@
 
 #include "base/count.h"
 #include "base/xalloc.h"
-#include "core/compare/diff_key.h"
+#include "core/compare/held_key.h"
 
 static const struct view_proc *proc_at(const struct diff *d, int side, size_t i)
 {
@@ -74,12 +74,12 @@ static uint64_t pair_key(const struct diff *d, int side, size_t i, unsigned by)
 	uint64_t key = 0;
 
 	if (by & BY_PID)
-		key = diff_key_number(diff_key_number(key, proc->tgid), proc->attach_ts_ns);
+		key = held_key_number(held_key_number(key, proc->tgid), proc->attach_ts_ns);
 	if (by & BY_COMM)
-		key = diff_key_text(key, proc->comm);
+		key = held_key_text(key, proc->comm);
 	if (by & BY_COMMAND)
-		key = diff_key_text(key, proc->cmdline);
-	return by & BY_GPU ? diff_key_number(key, gpu_index(d, side, proc)) : key;
+		key = held_key_text(key, proc->cmdline);
+	return by & BY_GPU ? held_key_number(key, gpu_index(d, side, proc)) : key;
 }
 
 static int compare_singles(const void *left, const void *right)

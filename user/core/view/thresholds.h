@@ -24,6 +24,8 @@ enum {
 	CACHED_SHARE = 50,        /* of the reserved bytes */
 	POOL_SHARE = 25,          /* of what the driver gave */
 	BEFORE_SHARE = 50,        /* of what nvidia-smi shows */
+	/* of the ranks of one job: with the same work they hold the same tensors, but for the shapes of their data */
+	RANK_SHARE = 5,           /* of what the median rank holds */
 	/* of verdicts alone; see also GROWN_BYTES */
 	PIECES_SHARE = 5,         /* of the reserved bytes: with fewer in the cache, the next request fails, too */
 	REQUEST_SHARE = 50,       /* of the GPU, in one request */
@@ -41,6 +43,8 @@ enum {
 #define GROWTH_NS 2000000000ull   /* the first half of the time: less is a start-up */
 #define GROWTH_LATER_NS 500000000ull /* the second half */
 #define GROWN_BYTES THRESHOLD_MIB /* of a verdict: less than GROWTH_BYTES, as the request that failed is known */
+/* Ranks: more than a segment of PyTorch's allocator (20 MiB; 2.11), which one rank may need and another not. */
+#define RANK_BYTES (32 * THRESHOLD_MIB)
 #define LEFT_ITERATIONS_MOST 1e12
 #define LEFT_NS_MOST 31536000e9   /* a year: nobody waits for a GPU that is full later */
 #define KEPT_BYTES (16 * THRESHOLD_MIB)

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A difference as an object of JSON; user/doc/json-schema.json describes its members. */
-#include <string.h>
-
 #include "base/js.h"
 #include "base/out.h"
 #include "sink/compare/diff_names.h"
+#include "sink/compare/held_name.h"
 #include "sink/json/json_stacks.h"
 #include "sink/json/json_view.h"
 #include "sink/sink.h"
-
-#include <stdlib.h>
-
-static json_t *taken_text(struct out *text)
-{
-	char *taken = out_take(text);
-	json_t *word = js_word(taken);
-
-	free(taken);
-	return word;
-}
 
 /* ---- amounts ---- */
 
@@ -31,19 +19,7 @@ static json_t *amount_to_json(const struct diff_amount *a)
 
 /* ---- tables ---- */
 
-static json_t *place_to_json(const struct diff *d, const struct diff_row *row, int side)
-{
-	const struct view_line_row *line = row->line[side];
-	const struct view_symbol *s;
-
-	if (!line || line->state != VIEW_LINE_OWN)
-		return json_null();
-	s = &d->sides[side].view->symbols[line->symbol];
-	return JS_OBJECT({ "file", js_word(s->file) }, { "line", js_u64_if(s->line, s->line) },
-			 { "function", js_word(s->function) }, { "module", js_word(s->module) });
-}
-
-static json_t *diff_row_to_json(const struct diff *d, enum diff_table_kind kind, const struct diff_row *row)
+static json_t *diff_row_to_json(const struct diff *d, enum held_table kind, const struct diff_row *row)
 {
 	static const char *const matches[] = {
 		[DIFF_BY_NAME] = "name", [DIFF_BY_FUNCTION] = "function", [DIFF_BY_FILE_NAME] = "file_name",
@@ -54,10 +30,11 @@ static json_t *diff_row_to_json(const struct diff *d, enum diff_table_kind kind,
 
 	out_init_mem(&name);
 	diff_name(&name, d, kind, row);
-	o = JS_ADD(amount_to_json(&row->amount), { "name", taken_text(&name) }, { "state", js_word(state) });
-	if (kind == DIFF_LINES)
-		JS_ADD(o, { "matched_by", js_word(matches[row->match]) }, { "a_line", place_to_json(d, row, DIFF_A) },
-		       { "b_line", place_to_json(d, row, DIFF_B) });
+	o = JS_ADD(amount_to_json(&row->amount), { "name", held_text_to_json(&name) }, { "state", js_word(state) });
+	if (kind == HELD_LINES)
+		JS_ADD(o, { "matched_by", js_word(matches[row->match]) },
+		       { "a_line", held_line_to_json(d->sides[DIFF_A].view, row->line[DIFF_A]) },
+		       { "b_line", held_line_to_json(d->sides[DIFF_B].view, row->line[DIFF_B]) });
 	return o;
 }
 
@@ -65,12 +42,12 @@ static json_t *tables_to_json(const struct diff *d, const struct diff_table *tab
 {
 	json_t *o = js_object();
 
-	for (int kind = 0; kind < DIFF_TABLE_COUNT; kind++) {
+	for (int kind = 0; kind < HELD_TABLE_COUNT; kind++) {
 		json_t *rows = js_array();
 
 		for (size_t i = 0; i < tables[kind].count; i++)
-			js_append(rows, diff_row_to_json(d, (enum diff_table_kind)kind, &tables[kind].rows[i]));
-		js_set(o, diff_table_name((enum diff_table_kind)kind),
+			js_append(rows, diff_row_to_json(d, (enum held_table)kind, &tables[kind].rows[i]));
+		js_set(o, held_table_name((enum held_table)kind),
 		       JS_ADD(amount_to_json(&tables[kind].all), { "rows", rows }));
 	}
 	return o;
@@ -162,7 +139,7 @@ static json_t *limits_to_json(const struct diff *d)
 		diff_limit_text(&text, d, (enum diff_limit)limit);
 		js_append(list, JS_OBJECT({ "what", js_word(diff_limit_name((enum diff_limit)limit)) },
 					  { "a_count", js_u64(of[DIFF_A]) }, { "b_count", js_u64(of[DIFF_B]) },
-					  { "text", taken_text(&text) }));
+					  { "text", held_text_to_json(&text) }));
 	}
 	return list;
 }
@@ -174,7 +151,7 @@ void diff_print_json(struct out *out, const struct diff *d, const struct sink_op
 	out_init_mem(&answer);
 	diff_answer(&answer, d);
 	js_write(out, JS_OBJECT({ "schema", js_word(JSON_SCHEMA) }, { "type", js_word("diff") },
-				{ "made_at", js_utc(opts->made_ns) }, { "answer", taken_text(&answer) },
+				{ "made_at", js_utc(opts->made_ns) }, { "answer", held_text_to_json(&answer) },
 				{ "a", side_to_json(&d->sides[DIFF_A]) }, { "b", side_to_json(&d->sides[DIFF_B]) },
 				{ "one_recording", json_boolean(d->is_one_recording) },
 				{ "held", amount_to_json(&d->held) }, { "tables", tables_to_json(d, d->tables) },

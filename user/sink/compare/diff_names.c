@@ -1,48 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sink/compare/diff_names.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/human.h"
 #include "base/out.h"
-#include "sink/text/stack_text.h"
+#include "sink/compare/held_name.h"
 
-#define NAME_COLUMNS 200     /* a longer name is cut */
-
-/* ---- rows ---- */
-
-static void print_diff_owner(struct out *out, const char *text)
-{
-	human_print(out, NAME_COLUMNS, text, strlen(text));
-}
-
-void diff_name(struct out *out, const struct diff *d, enum diff_table_kind kind, const struct diff_row *row)
+void diff_name(struct out *out, const struct diff *d, enum held_table kind, const struct diff_row *row)
 {
 	int side = row->is_there[DIFF_B] ? DIFF_B : DIFF_A;
-	const struct view *view = d->sides[side].view;
-	size_t index = row->index[side];
 
-	switch (kind) {
-	case DIFF_LINES:
-		stack_text_line(out, view, row->line[side]);
-		return;
-	case DIFF_USES:
-		out_text(out, index == DIFF_USE_BEFORE ? "from before the attach" :
-			 gmt_category_text((unsigned int)index));
-		return;
-	case DIFF_MODULES:
-		stack_text_module(out, view, (uint32_t)index, NAME_COLUMNS);
-		return;
-	case DIFF_CALLS:
-		out_text(out, gmt_class_text((unsigned int)index));
-		return;
-	default:
-		if (index == DIFF_MEMORY_ROUNDING)
-			out_text(out, "rounding, reserve");
-		else
-			print_diff_owner(out, view->owners[index].text);
-	}
+	held_name(out, d->sides[side].view, kind, row->line[side], row->index[side]);
 }
 
 /* ---- the answer ---- */
@@ -56,17 +23,17 @@ bool diff_is_of_tensors(const struct diff *d)
 	return d->is_tensors;
 }
 
-enum diff_table_kind diff_telling_table(const struct diff *d)
+enum held_table diff_telling_table(const struct diff *d)
 {
-	const struct diff_table *lines = &d->tables[DIFF_LINES];
+	const struct diff_table *lines = &d->tables[HELD_LINES];
 
 	for (int side = 0; side < DIFF_SIDES && lines->count; side++)
 		if (lines->rows[0].is_there[side] && !view_line_has_code(lines->rows[0].line[side]))
-			return DIFF_CALLS;
-	return DIFF_LINES;
+			return HELD_CALLS;
+	return HELD_LINES;
 }
 
-static void print_change(struct out *out, const struct diff *d, enum diff_table_kind kind, const struct diff_row *row)
+static void print_change(struct out *out, const struct diff *d, enum held_table kind, const struct diff_row *row)
 {
 	diff_name(out, d, kind, row);
 	out_printf(out, " %s", human_signed_bytes(diff_bytes(&row->amount)).s);
@@ -80,7 +47,7 @@ static uint64_t magnitude_of(int64_t bytes)
 /* One row explains the difference, or two, of which one may go the other way. */
 static void print_reason(struct out *out, const struct diff *d, int64_t difference)
 {
-	enum diff_table_kind kind = diff_telling_table(d);
+	enum held_table kind = diff_telling_table(d);
 	const struct diff_table *t = &d->tables[kind];
 	int64_t first = t->count ? diff_bytes(&t->rows[0].amount) : 0;
 
@@ -101,7 +68,7 @@ static void print_reason(struct out *out, const struct diff *d, int64_t differen
 
 void diff_answer(struct out *out, const struct diff *d)
 {
-	const struct diff_amount *all = &d->tables[DIFF_LINES].all;
+	const struct diff_amount *all = &d->tables[HELD_LINES].all;
 	const char *what = diff_is_of_tensors(d) ? " in tensors" : "";
 	const struct diff_table *t = &d->tables[diff_telling_table(d)];
 	int64_t difference = diff_bytes(all);

@@ -9,7 +9,7 @@ struct out;
 struct sink_opts;
 
 /* "train.py:31 append", "optimizer state": of B, or of A where B has no such row. */
-void diff_name(struct out *out, const struct diff *diff, enum diff_table_kind kind, const struct diff_row *row);
+void diff_name(struct out *out, const struct diff *diff, enum held_table kind, const struct diff_row *row);
 
 /* Whether the lines are of tensors, wherever there is memory of a GPU. */
 bool diff_is_of_tensors(const struct diff *diff);
@@ -21,7 +21,7 @@ void diff_answer(struct out *out, const struct diff *diff);
 void diff_limit_text(struct out *out, const struct diff *diff, enum diff_limit limit);
 
 /* The table of the rows that name what differs: lines, or kinds of calls where no lines are known. */
-enum diff_table_kind diff_telling_table(const struct diff *diff);
+enum held_table diff_telling_table(const struct diff *diff);
 
 /* For sinks (sink.h). */
 void diff_print(struct out *out, const struct diff *diff, const struct sink_opts *opts);

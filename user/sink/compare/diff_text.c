@@ -13,6 +13,7 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/compare/diff_names.h"
+#include "sink/compare/held_name.h"
 #include "sink/sink.h"
 #include "sink/text/text.h"
 
@@ -94,7 +95,7 @@ static void print_match(struct out *out, const struct diff *d, const struct diff
 		out_text(out, "  (A: another folder)");
 }
 
-static void diff_row_line(const struct printing *p, enum diff_table_kind kind, const struct diff_row *row)
+static void diff_row_line(const struct printing *p, enum held_table kind, const struct diff_row *row)
 {
 	struct out name;
 
@@ -116,20 +117,15 @@ static void add_to(struct diff_amount *sum, const struct diff_amount *a)
 	}
 }
 
-static void print_table(const struct printing *p, enum diff_table_kind kind, const struct diff_table *t)
+static void print_table(const struct printing *p, enum held_table kind, const struct diff_table *t)
 {
-	static const char *const names[DIFF_TABLE_COUNT] = {
-		[DIFF_LINES] = "BY LINE OF THE PROGRAM", [DIFF_USES] = "TENSOR USE, GUESSED",
-		[DIFF_OWNERS] = "BY OWNER", [DIFF_MODULES] = "BY MODULE", [DIFF_CALLS] = "BY KIND OF CALL",
-		[DIFF_MEMORY] = "GPU MEMORY BY OWNER",
-	};
 	struct diff_amount rest = { 0 };
 	size_t shown = 0, left = 0;
 	char text[64];
 
 	if (!t->count || (!p->opts->full && !is_row_shown(p, &t->rows[0])))
 		return;
-	print_titles(p, names[kind]);
+	print_titles(p, held_table_title(kind));
 	for (size_t i = 0; i < t->count; i++) {
 		if (shown < p->opts->top && is_row_shown(p, &t->rows[i])) {
 			diff_row_line(p, kind, &t->rows[i]);
@@ -149,12 +145,8 @@ static void print_table(const struct printing *p, enum diff_table_kind kind, con
 
 static void print_all_tables(const struct printing *p, const struct diff_table *tables)
 {
-	static const enum diff_table_kind order[] = {
-		DIFF_LINES, DIFF_USES, DIFF_MODULES, DIFF_OWNERS, DIFF_MEMORY, DIFF_CALLS,
-	};
-
-	for (size_t i = 0; i < DIFF_TABLE_COUNT; i++)
-		print_table(p, order[i], &tables[order[i]]);
+	for (size_t i = 0; i < HELD_TABLE_COUNT; i++)
+		print_table(p, held_table_order[i], &tables[held_table_order[i]]);
 }
 
 /* ---- processes ---- */
@@ -202,7 +194,7 @@ static void part_name(struct out *out, const struct diff *d, const struct diff_p
 
 static bool is_host_empty(const struct diff_part *part)
 {
-	return part->is_host && !part->tables[DIFF_CALLS].count;
+	return part->is_host && !part->tables[HELD_CALLS].count;
 }
 
 /* What a part has on its GPU, or what it holds of the host's memory. */
@@ -213,7 +205,7 @@ static void print_parts(const struct printing *p)
 	print_titles(p, "BY PROCESS AND GPU");
 	for (size_t i = 0; i < d->part_count; i++) {
 		const struct diff_part *part = &d->parts[i];
-		struct diff_amount amount = part->is_host ? part->tables[DIFF_CALLS].all : part->held;
+		struct diff_amount amount = part->is_host ? part->tables[HELD_CALLS].all : part->held;
 		struct out name;
 
 		if (is_host_empty(part))
@@ -222,7 +214,7 @@ static void print_parts(const struct printing *p)
 		part_name(&name, d, part);
 		amount_line(p, &amount, &name);
 		if (part->is_tensors)
-			named_line(p, &part->tables[DIFF_LINES].all, "  of it in tensors");
+			named_line(p, &part->tables[HELD_LINES].all, "  of it in tensors");
 	}
 }
 

@@ -2,6 +2,7 @@
 /* Writes JSON lines to standard output: an object for each live view, report, failed request or record. */
 #include "base/js.h"
 #include "sink/compare/diff_names.h"
+#include "sink/compare/ranks_sinks.h"
 #include "sink/formats/processes.h"
 #include "sink/json/json_view.h"
 #include "sink/oom/oom_sinks.h"
@@ -32,6 +33,7 @@ const struct sink sink_json = {
 	.report = print_json_report,
 	.oom = oom_print_json,
 	.diff = diff_print_json,
+	.ranks = ranks_print_json,
 	.record = record_print_json,
 	.doctor = doctor_print_json,
 	.list = list_print_json,

@@ -10,6 +10,7 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/compare/diff_names.h"
+#include "sink/compare/ranks_sinks.h"
 #include "sink/formats/processes.h"
 #include "sink/oom/oom_sinks.h"
 #include "sink/records/record_text.h"
@@ -141,6 +142,7 @@ const struct sink sink_plain = {
 	.no_oom = oom_print_none,
 	.oom_row = oom_print_row,
 	.diff = diff_print,
+	.ranks = ranks_print,
 	.record = record_print,
 	.doctor = doctor_print,
 	.list = list_print,
