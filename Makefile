@@ -55,7 +55,7 @@ STATIC_LIBS = -L$(O)/guarded -Wl,-Bstatic -lbpf -ljansson -lncursesw -ltinfo $(S
 # The live view on a terminal (user/screen/curses.c), as in STATIC_LIBS.
 SCREEN_LIBS = -L$(O)/guarded -Wl,-Bstatic -lncursesw -ltinfo $(filter %/libgmt.a,$^) -Wl,-Bdynamic
 # The tests of rows 0 to 3 link without libbpf and libelf: that they link is the proof of the layers.
-UNIT_LIBS   := -lcmocka -ljansson -lzstd
+UNIT_LIBS   := -lcmocka -ljansson -lzstd -lz
 
 # ---- sources, by row and room (tests/lint/layering.py: which may include which) --------------------
 in = $(addprefix $(1)/,$(2))
@@ -94,7 +94,7 @@ SINK     := registry \
             $(call in,compare,diff_json diff_names diff_text held_name ranks_json ranks_text) \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
-            $(call in,export,folded pickle torch_snapshot) \
+            $(call in,export,folded gzip pickle pprof pprof_names protobuf torch_snapshot) \
             $(call in,html,html html_data html_series html_text packed redact)
 SCREEN   := curses finding_reader grid head messages picture picture_lines rows screen screen_findings spark stage terminal
 LIVE     := stream \
@@ -142,7 +142,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,view,by_stack by_stack_model findings shed table view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pyfile pystack rewalk switchers table_cache unwind unwind_table) \
-             $(call in,sink,answer folded oom_rules page pickle plain processes registry sink_json sink_oom sink_report verdict)
+             $(call in,sink,answer folded oom_rules page pickle plain processes protobuf registry sink_json sink_oom sink_report verdict)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym image lines modules owners symbolizer symtab)
 UNIT_SCREEN := $(call in,screen,screen)
 UNIT_LIVE := $(call in,live,candidates code_events driver features find guard hazard holder identity library neighbours nvml plan procfs \

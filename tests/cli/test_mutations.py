@@ -201,8 +201,8 @@ def make(seed, sources, packer):
 def commands(path, folder):
     file = os.path.join(folder, "file")
     yield ["replay", path], None
-    yield ["replay", "--json", "--folded", file + ".folded", "--html", file + ".html", "--snapshot", file + ".pickle",
-           path], file + ".pickle"
+    yield ["replay", "--json", "--folded", file + ".folded", "--html", file + ".html", "--pprof", file + ".pb.gz",
+           "--snapshot", file + ".pickle", path], file + ".pickle"
     yield ["oom", "--verbose", path], None
     yield ["oom", "--json", "--snapshot", file + ".oom.pickle", path], file + ".oom.pickle"
     yield ["diff", path, DATA[0]], None

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Any records through every output: the report in each format, the requests that failed, snapshots, folded stacks and
- * the records themselves. JSON is JSON, text holds no control characters, a snapshot is a whole pickle.
+ * Any records through every output: the report in each format, the requests that failed, snapshots, folded stacks,
+ * profiles and the records themselves. JSON is JSON, text holds no control characters, a snapshot is a whole pickle.
  *
  * The input is a byte of options, and a list of records (make_records.h). One input goes through a part of the outputs, as
  * JSON takes ten times as long as the ledger.
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/out.h"
 #include "core/history/history.h"
@@ -80,9 +81,61 @@ static void check_text(const struct sink *sink, const struct sink_opts *opts, co
 	must(!is_page || scripts == 2, "no text of a record ends a script");
 }
 
+static uint64_t varint(const unsigned char **at, const unsigned char *end)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; ; shift += 7) {
+		must(*at < end && shift < 70, "a number ends in the profile");
+		value |= (uint64_t)(**at & 0x7f) << shift;
+		if (*(*at)++ < 0x80)
+			return value;
+	}
+}
+
+/* A profile's fields fill its bytes, and its texts hold no control characters. */
+static void check_profile(const unsigned char *at, size_t size)
+{
+	enum { STRING_TABLE = 6, SIZED = 2 };
+	const unsigned char *end = at + size;
+
+	while (at < end) {
+		uint64_t tag = varint(&at, end), value = varint(&at, end);
+
+		if ((tag & 7) != SIZED)
+			continue;
+		must(value <= (uint64_t)(end - at), "a field ends in the profile");
+		for (uint64_t i = 0; tag >> 3 == STRING_TABLE && i < value; i++)
+			must(at[i] >= ' ', "no control character of a record in a profile");
+		at += value;
+	}
+}
+
+static void check_packed(const struct out *out)
+{
+	enum { PACKED_MOST = 1032 };  /* deflate makes no more of a byte */
+	size_t room = out->size * PACKED_MOST;
+	unsigned char *plain = malloc(room);
+	z_stream z = { .next_in = (unsigned char *)out->data, .avail_in = (unsigned int)out->size,
+		       .next_out = plain, .avail_out = (unsigned int)room };
+
+	must(plain && inflateInit2(&z, MAX_WBITS + 16) == Z_OK, "there is memory");
+	must(inflate(&z, Z_FINISH) == Z_STREAM_END && !z.avail_in, "a profile is whole");
+	check_profile(plain, z.total_out);
+	inflateEnd(&z);
+	free(plain);
+}
+
 static void check_output(const struct sink *sink, const struct sink_opts *opts, struct out *out)
 {
-	char *text = out_take(out);
+	char *text;
+
+	if (sink->suffix && !strcmp(sink->suffix, ".pb.gz")) {
+		check_packed(out);
+		out_close(out);
+		return;
+	}
+	text = out_take(out);
 
 	if (sink->is_data)
 		check_json(text);

@@ -118,6 +118,15 @@ static const char *suffix_of(const char *path)
 	return dot && dot > name ? dot : "";
 }
 
+/* Whether a file's name has this end, which may be all behind its first '.', and something before the end. */
+static bool has_suffix(const char *path, const char *suffix)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t size = strlen(name), end = suffix ? strlen(suffix) : size;
+
+	return size > end && !strcmp(name + size - end, suffix);
+}
+
 /* "FILE.gmt, FILE.folded or FILE.pickle" */
 static char *known_suffixes(enum cli_command command)
 {
@@ -166,11 +175,10 @@ static bool may_be_recording(const char *path)
 static int take_output(const struct cli_given *given)
 {
 	struct options *options = given->options;
-	const char *suffix = suffix_of(given->text);
 
 	for (size_t i = 0; sinks[i]; i++) {
-		if (sinks[i]->suffix && commands_of(sinks[i]) & 1u << options->command &&
-		    !strcmp(suffix, sinks[i]->suffix)) {
+		if (commands_of(sinks[i]) & 1u << options->command &&
+		    (has_suffix(given->text, sinks[i]->suffix) || has_suffix(given->text, sinks[i]->other_suffix))) {
 			options->files[i] = given->text;
 			return 0;
 		}

@@ -8,6 +8,7 @@
 	X(plain)    /* a line for each process and GPU, then the report */        \
 	X(json)     /* JSON lines */                                              \
 	X(folded)   /* a file of folded stacks, for flame graphs */               \
+	X(pprof)    /* a profile for go tool pprof */                             \
 	X(snapshot) /* a file for PyTorch's memory viewers */                     \
 	X(html)     /* a page for browsers, with memory over time */
 

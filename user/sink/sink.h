@@ -90,6 +90,7 @@ struct sink {
 
 	/* A file has one of the write functions. */
 	const char *suffix;         /* "-o FILE.SUFFIX" means the same as "--NAME FILE.SUFFIX"; NULL: no suffix does */
+	const char *other_suffix;   /* means the same, but is not offered; NULL: there is none */
 	unsigned wants;             /* enum sink_want, or-ed */
 	/* One file for all processes. ask() changes the request for the view; else the report's request is used. */
 	void (*ask)(struct view_request *request, const struct sink_opts *opts);

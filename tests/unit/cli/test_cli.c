@@ -14,7 +14,7 @@
 
 #define WORDS_MAX 40
 /* What -o takes beside recordings. */
-#define FILES "FILE.folded, FILE.pickle or FILE.html"
+#define FILES "FILE.folded, FILE.pb.gz, FILE.pickle or FILE.html"
 
 struct parsed {
 	struct options options;
@@ -109,6 +109,15 @@ static void test_stack_options(void **state)
 	p = parse_ok("-p 1 --output=a.b/run -o x.folded");
 	assert_string_equal(p->options.output, "a.b/run");
 	assert_string_equal(file_of(p, "folded"), "x.folded");
+	drop(p);
+	p = parse_ok("-p 1 -o a.b/run.pb.gz");
+	assert_string_equal(file_of(p, "pprof"), "a.b/run.pb.gz");
+	drop(p);
+	p = parse_ok("report x -o run.pprof");
+	assert_string_equal(file_of(p, "pprof"), "run.pprof");
+	drop(p);
+	p = parse_ok("-p 1 -o .pprof");
+	assert_null(file_of(p, "pprof"));
 	drop(p);
 	p = parse_ok("-p 1 -o /dev/fd/3.x");
 	assert_string_equal(p->options.output, "/dev/fd/3.x");
