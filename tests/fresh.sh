@@ -23,6 +23,7 @@ for suite in ${SUITE:-bookworm trixie}; do
 	tar=$(suite_tar "$suite") || { echo "fresh.sh: $tar" >&2; exit 4; }
 	root=$(mktemp -d "$fresh/root.XXXXXX")
 	tar -C "$root" -xf "$tar"
+	chmod 755 "$root" # mktemp's 700 would keep tests without root from all files
 	if [ -z "${WORKTREE:-}" ] && git rev-parse -q --verify HEAD >/dev/null; then
 		git clone -q "$top" "$root/gpumemtrace"
 	else
