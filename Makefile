@@ -73,7 +73,7 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
                                 recent rises segments sizes torch_silent waiting) \
             $(call in,oom,oom_ask oom_dump oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
-            $(call in,timeline,series series_merge timeline view_timeline) \
+            $(call in,timeline,series series_merge series_parts timeline view_timeline) \
             $(call in,pipeline,pipeline) \
             $(call in,compare,diff diff_moved diff_pairs diff_tables held_entries moment ranks) \
             $(call in,view,by_stack by_stack_purposes finding_search findings findings_growth \

@@ -18,7 +18,9 @@ import browserlib  # noqa: E402
 import recfile  # noqa: E402
 
 DATA = os.path.join(TOP, "tests/data")
-HDR_BYTES = 32
+HDR_BYTES, WHY_ITERATION = 32, 1
+with open(os.path.join(TOP, "include/gpumemtrace/terms.h"), encoding="utf-8") as terms:
+    CATEGORIES = re.findall(r'X\(\w+, \d+, "(\w+)"', terms.read().split("define GMT_CATEGORIES(X)")[1].split("#define")[0])
 TEXT = re.compile(rb"[ -~]{4,}\0")
 HOSTILE = b"</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>'\"`${window.hacked=1}&lt;"
 TWO_GPUS = os.path.join(DATA, "kept/old-driver.gmt")
@@ -78,6 +80,40 @@ def frames_of(series):
     return found
 
 
+def uses_of(series):
+    """What each category had at each frame."""
+    it, now, found = numbers(series["parts"]), {}, []
+    for _ in range(series["frame_count"]):
+        part = 0
+        for _ in range(next(it)):
+            part += next(it)
+            now[part] = now.get(part, 0) + zigzag(next(it))
+        found.append(dict(now))
+    return found
+
+
+def wrong_uses(gpu, series):
+    """Categories that are more than all, and those at the end that are not the report's."""
+    uses, frames = uses_of(series), frames_of(series)
+    for use, frame in zip(uses, frames):
+        if min(use.values(), default=0) < 0 or sum(use.values()) > frame[3]:
+            yield f"at {frame[0]} {use} is not within {frame[3]}"
+    wanted = {kind["category"]: kind["live_bytes"] for kind in gpu["torch"]["categories"]
+              if kind["live_bytes"] and kind["category"] != "unknown"}
+    found = {CATEGORIES[part]: used for part, used in uses[-1].items() if used and CATEGORIES[part] != "unknown"} if uses else {}
+    if frames and frames[-1][3] and found != wanted:
+        yield f"at the end {found}, not {wanted}"
+
+
+def wrong_iterations(gpu, series):
+    """Ends of iterations at which the page has not what the report says of the end of the optimizer's phase."""
+    ends = {n["iteration"]: n["phases"]["optimizer"]["end_bytes"] for n in gpu["torch"]["iterations"] or []
+            if "optimizer" in n["phases"] and n["complete"]}
+    for _, why, number, live, *_ in frames_of(series):
+        if why == WHY_ITERATION and ends.get(number, live) != live:
+            yield f"iteration {number} ends with {live}, not {ends[number]}"
+
+
 def differences(path, page):
     """What the page's numbers and the report's do not share."""
     report, data = report_of(path), data_of(page)
@@ -95,6 +131,10 @@ def differences(path, page):
                 yield f"pid {process['pid']}: peak {row['calls']['peak']}, not {gpu['attributed']['peak_bytes']}"
             if sum(key[2] for key in row["calls"]["keys"]) != row["calls"]["peak"]:
                 yield f"pid {process['pid']}: the keys at the peak are not the peak"
+            if row["blocks"]:
+                yield from (f"pid {process['pid']}: {text}" for text in wrong_iterations(gpu, row["blocks"]))
+            if row["blocks"] and row["blocks"]["parts"]:
+                yield from (f"pid {process['pid']}: {text}" for text in wrong_uses(gpu, row["blocks"]))
             if not process["exited"] and frames and frames[-1][3] != gpu["attributed"]["live_bytes"]:
                 yield f"pid {process['pid']}: live {frames[-1][3]}, not {gpu['attributed']['live_bytes']}"
 
@@ -219,7 +259,7 @@ def keeps(browser):
     browser.key("f")
     browser.key("ArrowDown")
     settle(browser, "flame=freed")
-    check("keys group, choose, and change the flame graph", re.search("by=stack.*chosen=.*flame=freed", browser.run("location.hash")),
+    check("keys group, choose, and change the flame graph", re.search("by=use.*chosen=.*flame=freed", browser.run("location.hash")),
           browser.run("location.hash"))
     shown, before = browser.run("location.href"), rows(browser)
     browser.call("Page.reload")

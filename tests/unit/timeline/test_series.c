@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "core/timeline/series.h"
 #include "core/timeline/series_merge.h"
+#include "core/timeline/series_parts.h"
 
 #define SECOND 1000000000ULL
 
@@ -273,6 +274,60 @@ static void random_changes(void **state)
 	free(st.list);
 }
 
+/* ---- what blocks were for, known when they go ---- */
+
+#define BLOCKS_MOST 20000
+
+struct life {
+	uint64_t from_ns, until_ns, bytes;
+	unsigned int part;
+};
+
+static uint64_t part_at(const struct life *lives, uint32_t count, unsigned int part, uint64_t ts_ns)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (lives[i].part == part && lives[i].from_ns <= ts_ns && ts_ns < lives[i].until_ns)
+			sum += lives[i].bytes;
+	return sum;
+}
+
+/* Lives of all lengths, in a series whose frames are merged many times: each part is exact at each frame. */
+static void parts_are_exact(void **state)
+{
+	struct life *lives = xcalloc(BLOCKS_MOST, sizeof(*lives));
+	uint64_t seed = 3, ts = SECOND, live[SERIES_PARTS] = { 0 };
+	uint32_t first = 0;
+	struct series s;
+
+	(void)state;
+	series_init(&s, 0);
+	for (uint32_t i = 0; i < BLOCKS_MOST; i++) {
+		ts += 1 + rnd(&seed) % 3000000;
+		lives[i] = (struct life){ ts, UINT64_MAX, 1 + rnd(&seed) % 99, rnd(&seed) % SERIES_PARTS };
+		series_add(&s, lives[i].part, 0, lives[i].bytes, ts);
+		while (first < i && rnd(&seed) % 2) {
+			struct life *gone = &lives[first++];
+
+			gone->until_ns = ts += 1 + rnd(&seed) % (first % 100 ? 100 : 20000000);
+			series_remove(&s, gone->part, 0, gone->bytes, ts);
+			series_part(&s, gone->part, gone->bytes, gone->from_ns, SERIES_NOW);
+		}
+	}
+	series_close(&s);
+	for (uint32_t i = first; i < BLOCKS_MOST; i++)
+		series_part(&s, lives[i].part, lives[i].bytes, lives[i].from_ns, SERIES_NOW);
+	assert_true(s.shift > 20 && s.frame_count > 10);
+	for (uint32_t i = 0; i < s.frame_count; i++)
+		for (unsigned int part = 0; part < SERIES_PARTS; part++) {
+			live[part] += (uint64_t)s.parts[i].change[part];
+			assert_int_equal(live[part], part_at(lives, BLOCKS_MOST, part, s.frames[i].ts_ns));
+		}
+	series_fini(&s);
+	free(lives);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +338,7 @@ int main(void)
 		cmocka_unit_test(keys_have_a_bound),
 		cmocka_unit_test(the_bound_holds),
 		cmocka_unit_test(random_changes),
+		cmocka_unit_test(parts_are_exact),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@ static const struct observer {
 	uint64_t wanted_later;   /* from when this or another observer adds the kinds to struct deltas */
 	void (*see)(void *observer, const struct delta *delta);
 } observers[] = {
+	{ offsetof(struct pipeline, timeline), TIMELINE_END_DELTAS, 0, timeline_see_end },
 	{ offsetof(struct pipeline, frameworks), FRAMEWORKS_DELTAS, FRAMEWORKS_MEMORY_DELTAS, frameworks_see },
 	{ offsetof(struct pipeline, ooms), OOMS_DELTAS, 0, ooms_see },
 	{ offsetof(struct pipeline, history), HISTORY_DELTAS, 0, history_see },
@@ -61,7 +62,7 @@ struct pipeline *pipeline_new(const struct pipeline_options *options)
 		pl->history->keeps_ended = options->keeps_ended;
 	}
 	if (options->timeline_points)
-		pl->timeline = timeline_new(pl->frameworks, options->timeline_points);
+		pl->timeline = timeline_new(pl->frameworks, ledger_frames(pl->ledger), options->timeline_points);
 	for (size_t i = 0; i < OBSERVERS; i++)
 		out->wanted |= observer_of(pl, i) ? observers[i].wanted : 0;
 	if (out->wanted & SEGMENT_DELTAS)

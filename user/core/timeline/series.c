@@ -5,6 +5,7 @@
 
 #include "base/xalloc.h"
 #include "core/timeline/series_merge.h"
+#include "core/timeline/series_parts.h"
 
 #define KEY_NONE UINT32_MAX
 #define FIRST_SHIFT 20               /* a slot of about a millisecond */
@@ -25,6 +26,7 @@ void series_fini(struct series *s)
 	free(s->changed);
 	free(s->frames);
 	free(s->points);
+	free(s->parts);
 	*s = (struct series){ 0 };
 }
 
@@ -102,6 +104,7 @@ static void end_span(struct series *s, enum series_why why, uint32_t number, uin
 		.ts_ns = ts_ns, .live = s->sums.live, .least = s->least, .most = s->most, .first = s->point_count,
 		.count = s->changed_count, .number = number, .why = why,
 	};
+	series_parts_add(s);
 	add_points(s);
 	s->by_why[why]++;
 	s->changed_count = 0;

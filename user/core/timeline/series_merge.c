@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "core/timeline/series_parts.h"
 
 #define STRIDE_MAX (1u << 31)
 
@@ -119,8 +120,10 @@ static void merge_slots(struct series *s)
 
 			s->by_why[SERIES_TIME]--;
 			join_frames(last, &frame, count);
+			series_parts_join(s, frame_count - 1, i);
 			from = joined;
 		} else {
+			series_parts_move(s, frame_count, i);
 			last = &s->frames[frame_count++];
 			*last = frame;
 			last->first = point_count;
@@ -129,6 +132,7 @@ static void merge_slots(struct series *s)
 		point_count = last->first + last->count;
 	}
 	free(joined);
+	series_parts_move(s, frame_count, s->frame_count);
 	s->point_count = point_count;
 	s->frame_count = frame_count;
 }

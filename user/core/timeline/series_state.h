@@ -32,6 +32,8 @@ struct series {
 	uint32_t frame_count;
 	struct series_point *points;
 	uint64_t point_count, points_most;
+	struct series_parts *parts; /* of each frame, and of the next; NULL: no part is known */
+	uint32_t parts_room;
 	uint64_t least, most;    /* of the sum, since the newest frame */
 	uint64_t now_ns;         /* of the newest change; time does not go back */
 	uint32_t stride;         /* ends of iterations whose numbers are multiples have frames */

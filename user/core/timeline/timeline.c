@@ -4,18 +4,20 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "core/framework/framework_state.h"
+#include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/process.h"
+#include "core/timeline/series_parts.h"
 #include "core/terms/names.h"
 
 #define SHED_PARTS 8         /* memory is short: a part of the room stays */
 
-struct timeline *timeline_new(const struct frameworks *frameworks, uint64_t points)
+struct timeline *timeline_new(const struct frameworks *frameworks, const struct frames *frames, uint64_t points)
 {
 	struct timeline *t = xcalloc(1, sizeof(*t));
 
 	t->frameworks = frameworks;
+	t->frames = frames;
 	t->points = points;
 	hash_init(&t->by_process, sizeof(uint32_t));
 	return t;
@@ -213,8 +215,25 @@ static void end_iteration(struct timeline *t, const struct delta *d, struct time
 	if (!line || line->now.iteration == device->iteration)
 		return;
 	if (device->iteration)
-		series_moment(&device->blocks, SERIES_ITERATION, device->iteration, d->ts_ns);
+		series_moment(&device->blocks, SERIES_ITERATION, device->iteration, d->ts_ns - 1);
 	device->iteration = line->now.iteration;
+}
+
+/* What a block was for is known at its end. */
+static void note_purpose(struct timeline *t, const struct framework *f, struct timeline_device *device,
+			 const struct range *block, unsigned int category, uint64_t until_ns)
+{
+	if (!device->has_returned && f && block->offset)
+		series_part(&device->blocks, framework_purpose(f, t->frames, block, category), block->length,
+			    block->offset, until_ns);
+}
+
+/* A block that comes back has its old birth, but was not there in between. */
+static void note_return(struct timeline_device *device)
+{
+	device->has_returned = true;
+	free(device->blocks.parts);
+	device->blocks.parts = NULL;
 }
 
 static void see_block(struct timeline *t, const struct delta *d)
@@ -225,10 +244,14 @@ static void see_block(struct timeline *t, const struct delta *d)
 	if (!device)
 		return;
 	end_iteration(t, d, device, (unsigned int)block->gpu);
-	if (d->kind == DELTA_BLOCK_ALLOC || d->kind == DELTA_BLOCK_BACK)
+	if (d->kind == DELTA_BLOCK_BACK)
+		note_return(device);
+	if (d->kind == DELTA_BLOCK_ALLOC || d->kind == DELTA_BLOCK_BACK) {
 		series_add(&device->blocks, (uint32_t)block->value, 0, block->length, d->ts_ns);
-	else if (block->offset)      /* else the block is older than the attach */
+	} else if (block->offset) {  /* else the block is older than the attach */
 		series_remove(&device->blocks, (uint32_t)block->value, 0, block->length, d->ts_ns);
+		note_purpose(t, frameworks_of(t->frameworks, d->p), device, block, d->block.category, SERIES_NOW);
+	}
 }
 
 /* ---- sums beside the calls ---- */
@@ -328,6 +351,22 @@ static void see_end(struct timeline *t, const struct delta *d)
 	for (unsigned int i = 0; i < tp->device_count; i++)
 		if (tp->devices[i])
 			tp->devices[i]->iteration = 0;
+}
+
+void timeline_see_end(void *timeline, const struct delta *d)
+{
+	struct timeline *t = timeline;
+	struct timeline_process *tp = known_process(t, d->p);
+	const struct framework *f = frameworks_of(t->frameworks, d->p);
+	struct rangemap_pos pos = { 0 };
+	const struct range *block;
+
+	while (tp && f && (block = rangemap_next(&f->blocks, &pos))) {
+		unsigned int gpu = (unsigned int)block->gpu;
+
+		if (!(block->aux & BLOCK_LOST) && gpu < tp->device_count && tp->devices[gpu])
+			note_purpose(t, f, tp->devices[gpu], block, framework_category(f, block, true), d->ts_ns);
+	}
 }
 
 static void count_series(struct series *s, const void *arg)

@@ -3,7 +3,8 @@
  * Memory over time of each process on each GPU, by who holds it: an observer of deltas (delta.h).
  *
  * A line is a process on one GPU (a row of its account), with two series: what calls allocated, by stack and class, and
- * the sums beside that (enum timeline_level). A framework's device has a series of its own, of the framework's blocks.
+ * the sums beside that (enum timeline_level). A framework's device has a series of its own, of the framework's blocks,
+ * whose parts (series_parts.h) are what the blocks are for (enum gmt_category).
  * Room is shared: each new series makes the bounds of all others smaller. So memory is bounded, about, by the room.
  */
 #ifndef GPUMEMTRACE_CORE_TIMELINE_TIMELINE_H
@@ -17,6 +18,7 @@
 #include "core/timeline/series.h"
 #include "core/timeline/view_timeline.h"
 
+struct frames;
 struct frameworks;
 struct process;
 
@@ -28,6 +30,7 @@ struct timeline_line {
 struct timeline_device {
 	struct series blocks;    /* what: 0 */
 	uint32_t iteration;      /* that goes on; 0: none yet */
+	bool has_returned;       /* blocks have come back: what blocks are for is not known any longer */
 };
 
 struct timeline_process {
@@ -42,6 +45,7 @@ struct timeline_process {
 
 struct timeline {
 	const struct frameworks *frameworks;
+	const struct frames *frames;
 	struct timeline_process *processes;
 	uint32_t process_count;
 	struct hash by_process;  /* uint32_t: index; by the address of a struct process */
@@ -51,7 +55,7 @@ struct timeline {
 };
 
 /* Room for so many points (series.h) of all series together. */
-struct timeline *timeline_new(const struct frameworks *frameworks, uint64_t points);
+struct timeline *timeline_new(const struct frameworks *frameworks, const struct frames *frames, uint64_t points);
 void timeline_free(struct timeline *t);     /* NULL is fine */
 
 #define TIMELINE_DELTAS                                                                                          \
@@ -61,6 +65,9 @@ void timeline_free(struct timeline *t);     /* NULL is fine */
 	 DELTA_BIT(DELTA_MARK) | DELTA_BIT(DELTA_WINDOW) | DELTA_BIT(DELTA_REQUEST_FAILED) |                     \
 	 DELTA_BIT(DELTA_EXEC) | DELTA_BIT(DELTA_EXIT) | DELTA_BIT(DELTA_FORGET) | DELTA_BIT(DELTA_SHED))
 void timeline_see(void *timeline, const struct delta *delta);
+/* What live blocks are for, before their framework forgets them. */
+#define TIMELINE_END_DELTAS (DELTA_BIT(DELTA_EXEC) | DELTA_BIT(DELTA_EXIT))
+void timeline_see_end(void *timeline, const struct delta *delta);
 
 /* NULL: the timeline has nothing of the process. Good until the next new process. */
 const struct timeline_process *timeline_find(const struct timeline *t, const struct process *p);

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include <gpumemtrace/terms.h>
+
 enum series_why {
 	SERIES_TIME,             /* a slot of time has ended */
 	SERIES_ITERATION,
@@ -17,6 +19,12 @@ struct series_point {
 	uint32_t key;            /* index in keys */
 	uint64_t live;           /* at the frame */
 	uint64_t least, most;    /* after the frame before, which belongs to this span, too */
+};
+
+/* The parts of the sum that a frame has more, or less, than the frame before: see series_parts.h. */
+#define SERIES_PARTS GMT_CATEGORY_COUNT
+struct series_parts {
+	int64_t change[SERIES_PARTS];
 };
 
 struct series_frame {

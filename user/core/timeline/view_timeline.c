@@ -8,6 +8,7 @@ static void free_view_series(struct view_series *s)
 	free(s->keys);
 	free(s->frames);
 	free(s->points);
+	free(s->parts);
 }
 
 void view_timeline_free(struct view_timeline *timeline)

@@ -35,6 +35,7 @@ struct view_series {
 	struct view_series_key *keys;
 	struct series_frame *frames;
 	struct series_point *points;
+	struct series_parts *parts; /* of each frame: by enum gmt_category; NULL: not known */
 	uint64_t peak, peak_ts_ns;
 	uint64_t slot_ns;        /* frames of time are at least so far apart, about */
 	uint64_t left_out[SERIES_WHY_COUNT]; /* moments that have no frame any longer */

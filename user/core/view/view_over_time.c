@@ -6,6 +6,7 @@
 
 #include "base/xalloc.h"
 #include "core/framework/framework.h"
+#include "core/timeline/series_parts.h"
 
 /* A copy of `count` items. */
 static void *copy_items(const void *items, size_t count, size_t size)
@@ -40,8 +41,26 @@ static void copy_series(struct series *s, struct by_stack *b, const struct hash 
 		};
 }
 
+/* Live blocks are for what they seem to be for now; the frames of the series end here. */
+static void copy_parts(struct series *s, const struct framework *f, const struct frames *frames, unsigned int ordinal,
+		       struct view_series *out)
+{
+	struct series copy = *s;
+	struct rangemap_pos pos = { 0 };
+	const struct range *block;
+
+	if (s->parts)
+		copy.parts = copy_items(s->parts, s->frame_count + 1u, sizeof(*s->parts));
+	copy.parts_room = s->frame_count + 1;
+	while ((block = rangemap_next(&f->blocks, &pos)))
+		if ((unsigned int)block->gpu == ordinal && !(block->aux & BLOCK_LOST) && block->offset)
+			series_part(&copy, framework_purpose(f, frames, block, framework_category(f, block, true)),
+				    block->length, block->offset, SERIES_NOW);
+	out->parts = copy.parts;
+}
+
 struct view_timeline *view_over_time(const struct timeline *t, const struct process *p, unsigned int row,
-				     const struct framework *f, struct by_stack *b)
+				     const struct framework *f, const struct frames *frames, struct by_stack *b)
 {
 	unsigned int ordinal = framework_device_number(f, row);
 	const struct timeline_process *tp = t ? timeline_find(t, p) : NULL;
@@ -54,7 +73,10 @@ struct view_timeline *view_over_time(const struct timeline *t, const struct proc
 	copy_series(&tp->lines[row]->calls, b, framework_segment_stacks(f), &out->calls);
 	copy_series(&tp->lines[row]->levels, NULL, NULL, &out->levels);
 	out->has_blocks = ordinal < tp->device_count && tp->devices[ordinal];
-	if (out->has_blocks)
+	if (out->has_blocks) {
 		copy_series(&tp->devices[ordinal]->blocks, b, NULL, &out->blocks);
+		if (!tp->devices[ordinal]->has_returned)
+			copy_parts(&tp->devices[ordinal]->blocks, f, frames, ordinal, &out->blocks);
+	}
 	return out;
 }

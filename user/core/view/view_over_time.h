@@ -7,11 +7,12 @@
 #include "core/timeline/view_timeline.h"
 #include "core/view/by_stack.h"
 
+struct frames;
 struct framework;
 
 /* Of a row of the process's account, with the blocks of the device of its framework that has the row. f: NULL where
  * there is no framework. NULL: the timeline has nothing of the row. */
 struct view_timeline *view_over_time(const struct timeline *t, const struct process *p, unsigned int row,
-				     const struct framework *f, struct by_stack *b);
+				     const struct framework *f, const struct frames *frames, struct by_stack *b);
 
 #endif

@@ -88,6 +88,15 @@ static json_t *page_owners(const struct view *view)
 	return list;
 }
 
+static json_t *page_categories(void)
+{
+	json_t *list = js_array();
+
+	for (unsigned int i = 0; i < GMT_CATEGORY_COUNT; i++)
+		js_append(list, js_word(gmt_category_text(i)));
+	return list;
+}
+
 static json_t *page_classes(void)
 {
 	json_t *list = js_array();
@@ -200,6 +209,7 @@ void html_put_data(struct out *out, const struct view *view, const struct sink_o
 	html_put_json(out, "owners", page_owners(view), opts->redact);
 	html_put_json(out, "modules", page_words(view->modules, view->module_count), opts->redact);
 	html_put_json(out, "classes", page_classes(), opts->redact);
+	html_put_json(out, "categories", page_categories(), opts->redact);
 	html_put_json(out, "findings", page_findings(view), opts->redact);
 	html_put_json(out, "processes", page_processes(view), opts->redact);
 	out_text(out, "}</script>\n");

@@ -10,7 +10,7 @@
 
 /* For each frame: time since the frame before, why, number, the sum, its least and most, the count of points; for each
  * point: its key less the key before, bytes, least and most. */
-static json_t *frames_to_json(const struct view_series *s, uint64_t start_ns)
+static json_t *pack_frames(const struct view_series *s, uint64_t start_ns)
 {
 	uint64_t *live = calloc(s->key_count + 1u, sizeof(*live)), sum = 0, ts = start_ns;
 	struct out text;
@@ -46,6 +46,32 @@ static json_t *frames_to_json(const struct view_series *s, uint64_t start_ns)
 	return html_text_of(&text);
 }
 
+/* For each frame the count of the parts that change, and for each of these its number less the one before, and the
+ * change. */
+static json_t *pack_parts(const struct view_series *s)
+{
+	struct out text;
+	struct packed p = { .out = &text };
+
+	out_init_mem(&text);
+	for (uint32_t i = 0; i < s->frame_count; i++) {
+		const int64_t *change = s->parts[i].change;
+		unsigned int count = 0, before = 0;
+
+		for (unsigned int part = 0; part < SERIES_PARTS; part++)
+			count += change[part] != 0;
+		packed_number(&p, count);
+		for (unsigned int part = 0; part < SERIES_PARTS; part++)
+			if (change[part]) {
+				packed_number(&p, part - before);
+				packed_change(&p, 0, (uint64_t)change[part]);
+				before = part;
+			}
+	}
+	packed_end(&p);
+	return html_text_of(&text);
+}
+
 json_t *html_series(const struct view *view, const struct view_series *s)
 {
 	json_t *keys = js_array(), *left_out = js_array();
@@ -63,7 +89,8 @@ json_t *html_series(const struct view *view, const struct view_series *s)
 	for (int why = 0; why < SERIES_WHY_COUNT; why++)
 		js_append(left_out, js_u64(s->left_out[why]));
 	return JS_OBJECT({ "keys", keys }, { "frame_count", js_u64(s->frame_count) },
-			 { "frames", frames_to_json(s, view->start_ns) }, { "peak", js_u64(s->peak) },
+			 { "frames", pack_frames(s, view->start_ns) },
+			 { "parts", s->parts ? pack_parts(s) : json_null() }, { "peak", js_u64(s->peak) },
 			 { "peak_ns", js_u64(s->peak_ts_ns > view->start_ns ? s->peak_ts_ns - view->start_ns : 0) },
 			 { "slot_ns", js_u64(s->slot_ns) }, { "left_out", left_out },
 			 { "keys_merged", js_u64(s->keys_merged) });

@@ -100,6 +100,23 @@ function readSeries(series) {
 	return out;
 }
 
+// For each frame, the changes of the parts of its sum: pairs of a category and bytes.
+function readParts(series) {
+	if (series.partsRead)
+		return series.partsRead;
+	const { number, change } = unpack(series.parts), out = [];
+	for (let i = 0; i < series.frame_count; i++) {
+		const pairs = [];
+		for (let count = number(), part = 0; count > 0; count--) {
+			part += number();
+			pairs.push([part, change()]);
+		}
+		out.push(pairs);
+	}
+	series.partsRead = out;
+	return out;
+}
+
 // The newest index whose time is not later; -1: none.
 function indexAt(times, time) {
 	let low = 0, high = times.length;

@@ -30,7 +30,8 @@ function say(time, band) {
 	const one = model.series.length === 1 ? boundsAt(time) : null;
 	const near = model.moments.find(moment => Math.abs(moment.time - time) < (state.to - state.from) / 300);
 	const text = [timeText(time), "   sum " + bytesText(total),
-		one && one.least !== one.most ? " (" + bytesText(one.least) + " to " + bytesText(one.most) + " until the next moment)" : "",
+		one && one.least !== one.most ?
+			" (" + bytesText(one.least) + " to " + bytesText(one.most) + " until the next moment)" : "",
 		band ? "\n" + bytesText(valueAt(band, time)) + "  " + band.name : "",
 		near ? "\n" + WHY[near.why] + (near.why === ITERATION ? " " + near.number : "") : ""].join("");
 	said.textContent = text;

@@ -2,7 +2,7 @@
 /* Adds series up to the bands of a grouping: each band's value at each moment. A view is one process on one GPU, or
  * several of these together. */
 const BANDS = 23;                 // by themselves; the rest is one band
-const GROUPS = ["line", "stack trace", "owner", "module", "class", "process", "GPU"];
+const GROUPS = ["line", "use", "stack trace", "owner", "module", "class", "process", "GPU"];
 const LEVELS = ["kernel", "nvidia-smi", "reserved"];
 
 function processName(process) {
@@ -48,6 +48,7 @@ const namers = {
 		const module = data.stacks[key[0]][2];
 		return module < 0 ? "(outside of modules)" : data.modules[module];
 	},
+	"use": (part, key, isBlock) => isBlock ? UNKNOWN_USE : data.classes[key[1]] || "?",
 	"class": (part, key, isBlock) => isBlock ? "tensors" : data.classes[key[1]] || "?",
 	"process": part => processName(part.process),
 	"GPU": part => gpuName(part.row),
@@ -72,9 +73,7 @@ function addSeries(groups, part, series, times, nameOf) {
 	const read = readSeries(series), now = new Float64Array(series.keys.length);
 	const groupOf = series.keys.map((key, k) => {
 		const name = nameOf(key);
-		if (!groups.has(name))
-			groups.set(name, { name, keys: [], area: 0, at: growing(), by: growing() });
-		groups.get(name).keys.push({ part, series, key: k });
+		putGroup(groups, name).keys.push({ part, series, key: k });
 		return groups.get(name);
 	});
 	for (let i = 0, at = 0; i < read.times.length; i++) {
@@ -83,9 +82,34 @@ function addSeries(groups, part, series, times, nameOf) {
 		for (let p = read.first[i]; p < read.first[i + 1]; p++) {
 			const key = read.keys[p], change = read.values[p] - now[key], group = groupOf[key];
 			now[key] = read.values[p];
-			group.at.push(at);
-			group.by.push(change);
-			group.area += change * (LENGTH - times[at]);
+			addChange(group, at, change, times[at]);
+		}
+	}
+}
+
+const UNKNOWN_USE = data.categories[data.categories.length - 1];
+
+function putGroup(groups, name) {
+	if (!groups.has(name))
+		groups.set(name, { name, keys: [], area: 0, at: growing(), by: growing() });
+	return groups.get(name);
+}
+
+function addChange(group, at, bytes, time) {
+	group.at.push(at);
+	group.by.push(bytes);
+	group.area += bytes * (LENGTH - time);
+}
+
+// Takes what blocks were for out of what is not known, which has all blocks.
+function addUses(groups, series, times) {
+	const read = readSeries(series), parts = series.parts ? readParts(series) : [], unknown = putGroup(groups, UNKNOWN_USE);
+	for (let i = 0, at = 0; i < parts.length; i++) {
+		while (times[at] < read.times[i])
+			at++;
+		for (const [part, bytes] of parts[i]) {
+			addChange(putGroup(groups, data.categories[part]), at, bytes, times[at]);
+			addChange(unknown, at, -bytes, times[at]);
 		}
 	}
 }
@@ -132,6 +156,8 @@ function readGroups(view, by, times) {
 		if (blocks) {
 			addSeries(groups, part, blocks, times, key => nameOf(part, key, true));
 			addSeries(sums, part, blocks, times, () => BLOCKS);
+			if (by === "use")
+				addUses(groups, blocks, times);
 		}
 	}
 	const segments = groups.get(SEGMENTS);
