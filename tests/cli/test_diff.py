@@ -21,6 +21,7 @@ RECORDINGS = sorted(glob.glob(os.path.join(DATA, "**", "*.gmt"), recursive=True)
 TRAIN = os.path.join(DATA, "kept", "train.gmt")
 TRAIN_OOM = os.path.join(DATA, "kept", "train-oom.gmt")
 DUMP = os.path.join(DATA, "kept", "train-dump.gmt")
+CALLS = os.path.join(DATA, "kept", "calls.gmt")
 WORDS, LOGITS = (os.path.join(DATA, "found", f"h200-{name}.gmt") for name in ("words", "logits"))
 SIDES = ("a", "b")
 MANY = "100000"
@@ -125,6 +126,21 @@ def ledger():
             if sorted(rows_of(found["lines"], side).values()) != lines and len(set(rows_of(found["lines"], side))) == len(lines):
                 bad.append((path, what, rows_of(found["lines"], side), lines))
     check("at the peak and at the end the sums are the report's", not bad and seen > 10, (seen, bad[:3]))
+
+
+def peaks():
+    """At no other time is more held than at the peak, also where processes come and go."""
+    more, seen = [], 0
+    for path in (CALLS, TRAIN, WORDS):
+        whole = diff(path + "@peak", path + "@end")
+        for part in range(1, 20):
+            at = whole["b"]["at"]["offset_ns"] * part // 20
+            value = diff(path + "@peak", f"{path}@{at}ns")
+            seen += value["tables"]["lines"]["b_bytes"] > 0
+            if value["tables"]["lines"]["b_bytes"] > value["tables"]["lines"]["a_bytes"] and value["processes"][0]["memory"][0][
+                    "lines_of"] == whole["processes"][0]["memory"][0]["lines_of"]:
+                more.append((path, at, value["answer"]))
+    check("at no time is more held than at the peak", not more and seen > 10, (seen, more[:3]))
 
 
 def moments():
@@ -259,6 +275,7 @@ def errors(folder):
 def main():
     same()
     ledger()
+    peaks()
     moments()
     processes()
     text()

@@ -105,12 +105,36 @@ static void of_two_the_greater_differs(void **state)
 	ranks_free(&r);
 }
 
+/* The line that goes the other way explains nothing, however much it is. */
+static void the_line_goes_the_way_of_the_rank(void **state)
+{
+	static const int64_t held[3][3] = { { 100, 100, 200 }, { 100, 100, 200 }, { 200, 220, 50 } };
+	static const char *const functions[] = { "f", "g", "h" };
+	struct ranks_source sources[3];
+	struct ranks r;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		begin(&scenes[i]);
+		add_proc(&scenes[i], 10, 0, "train.py");
+		for (size_t k = 0; k < 3; k++)
+			hold(&scenes[i], "/x/train.py", functions[k], 1, held[i][k] * MIB, 1);
+		sources[i] = (struct ranks_source){ .name = "rank.gmt@peak", .view = &scenes[i].view };
+	}
+	ranks_build(sources, 3, &r);
+	assert_int_equal(r.odd_count, 1);
+	assert_int_equal(r.odd[0].difference, 70 * MIB);
+	assert_int_equal(r.odd[0].of_row, 120 * MIB);
+	ranks_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spreads),
 		cmocka_unit_test(a_rank_differs_from_both_thresholds_on),
 		cmocka_unit_test(the_greatest_difference_comes_first),
+		cmocka_unit_test(the_line_goes_the_way_of_the_rank),
 		cmocka_unit_test(of_two_the_greater_differs),
 	};
 
