@@ -141,9 +141,25 @@ static int say_never(const struct at_moment *at, const struct moment_search *sea
 	return GMT_EXIT_TARGET;
 }
 
+/* The second reading must give what the first one gave; a recording that is being written may have grown. */
+static int compare_readings(const struct at_moment *at, uint64_t records, const struct moment_search *search,
+			    const char *first_note)
+{
+	const char *note = at->playback.note;
+
+	if (records < search->records) {
+		say("%s: the second reading gave only %llu of %llu records%s%s", at->path, (unsigned long long)records,
+		    (unsigned long long)search->records, *note ? ": " : "", note);
+		return GMT_EXIT_FAILURE;
+	}
+	if (*note && strcmp(note, first_note))
+		say("%s: %s", at->path, note);
+	return GMT_EXIT_OK;
+}
+
 /* The view at a record of the file. The names come from the whole file. */
 static int build_at(struct at_moment *at, const struct options *options, struct attribution *attribution,
-		    const struct moment_search *search)
+		    const struct moment_search *search, const char *first_note)
 {
 	struct options quiet = *options;
 	struct pipeline *pl = new_pipeline();
@@ -160,6 +176,8 @@ static int build_at(struct at_moment *at, const struct options *options, struct 
 			pipeline_apply(pl, record, record->size);
 	}
 	at->playback.pipeline = pl;
+	if (compare_readings(at, count, search, first_note))
+		return GMT_EXIT_FAILURE;
 	attribution_renew(attribution);
 	take_view(at, options, attribution);
 	at->view.now_ns = search->found_ns;
@@ -177,6 +195,7 @@ int at_moment_build(struct at_moment *at, const struct options *options, struct 
 {
 	struct options one = *options;
 	struct moment_search search;
+	char note[sizeof(at->playback.note)];
 	const struct gmt_hdr *record;
 	int code = GMT_EXIT_FAILURE;
 
@@ -203,8 +222,9 @@ int at_moment_build(struct at_moment *at, const struct options *options, struct 
 	} else if (!search.found) {
 		code = say_never(at, &search);
 	} else {
+		memcpy(note, at->playback.note, sizeof(note));
 		close_replay(at);
-		code = build_at(at, &one, attribution, &search);
+		code = build_at(at, &one, attribution, &search, note);
 	}
 	moment_search_fini(&search);
 	at->playback.options = options;
