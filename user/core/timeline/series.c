@@ -85,7 +85,8 @@ static int compare_indices(const void *left, const void *right)
 
 static void add_points(struct series *s)
 {
-	qsort(s->changed, s->changed_count, sizeof(*s->changed), compare_indices);
+	if (s->changed_count)
+		qsort(s->changed, s->changed_count, sizeof(*s->changed), compare_indices);
 	for (uint32_t i = 0; i < s->changed_count; i++) {
 		struct series_key *key = &s->keys[s->changed[i]];
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/out.h"
+#include "base/xalloc.h"
 #include "core/view/view.h"
 #include "sink/html/html_text.h"
 #include "sink/html/packed.h"
@@ -12,12 +13,12 @@
  * point: its key less the key before, bytes, least and most. */
 static json_t *pack_frames(const struct view_series *s, uint64_t start_ns)
 {
-	uint64_t *live = calloc(s->key_count + 1u, sizeof(*live)), sum = 0, ts = start_ns;
+	uint64_t *live = xcalloc(s->key_count + 1u, sizeof(*live)), sum = 0, ts = start_ns;
 	struct out text;
 	struct packed p = { .out = &text };
 
 	out_init_mem(&text);
-	for (uint32_t i = 0; live && i < s->frame_count; i++) {
+	for (uint32_t i = 0; i < s->frame_count; i++) {
 		const struct series_frame *f = &s->frames[i];
 		uint32_t key = 0;
 
