@@ -37,6 +37,8 @@ TABLE = [
     ("base/glibc_old.c", "lstat", "system", "the C library's own function, for older C libraries"),
     ("base/out_file.c", "open_new", "user", "an output: O_EXCL, so it is new"),
     ("base/out_file.c", "open_again", "held", "the output that was looked at, by its O_PATH descriptor"),
+    ("base/out_file.c", "create_nameless", "user", "asks for a file without a name in the folder of an output"),
+    ("base/out_file.c", "name_file", "held", "links the new file that is open to a name that nobody can guess"),
     ("base/out_file.c", "descriptor_of", "held", "asks which descriptor of the tracer's own is meant"),
     ("base/out_file.c", "follow_link", "held", "reads the link that is open"),
     ("base/out_file.c", "open_own_file", "user", "removes an old output that is the user's own, with one name"),

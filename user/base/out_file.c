@@ -159,40 +159,87 @@ int out_file_random(unsigned int *number)
 	return getrandom(number, sizeof(*number), 0) == sizeof(*number) ? 0 : -errno;
 }
 
+/* A name beside the path that nobody can guess. 0 or -errno. */
+static int make_beside(const char *path, char *name, size_t size)
+{
+	unsigned int number;
+	int err = out_file_random(&number);
+
+	if (err)
+		return err;
+	return (size_t)snprintf(name, size, "%s.%08x.tmp", path, number) >= size ? -ENAMETOOLONG : 0;
+}
+
 int out_file_create_beside(const char *path, char *name, size_t size)
 {
 	int fd = -EEXIST;
 
 	for (int i = 0; i < TRIES_MAX && fd == -EEXIST; i++) {
-		unsigned int number;
-		int err = out_file_random(&number);
+		int err = make_beside(path, name, size);
 
 		if (err)
 			return err;
-		if ((size_t)snprintf(name, size, "%s.%08x.tmp", path, number) >= size)
-			return -ENAMETOOLONG;
 		fd = open_new(name, O_RDWR);
 	}
 	return fd;
 }
 
+/* A file that goes with the process if that is killed; -errno: the file system has no such files. */
+static int create_nameless(const char *path)
+{
+	char folder[PATH_MAX];
+	int fd;
+
+	out_file_folder(path, folder);
+	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, OUT_FILE_MODE);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Gives a nameless file a name beside its path, which is to be renamed. 0 or -errno. */
+static int name_file(struct out_file *file)
+{
+	int err = -EEXIST;
+	char held[48];
+
+	snprintf(held, sizeof(held), "/proc/self/fd/%d", file->fd);
+	for (int i = 0; i < TRIES_MAX && err == -EEXIST; i++) {
+		err = make_beside(file->path, file->beside, sizeof(file->beside));
+		if (!err)
+			err = linkat(AT_FDCWD, held, AT_FDCWD, file->beside, AT_SYMLINK_FOLLOW) ? -errno : 0;
+	}
+	file->is_nameless = err != 0;
+	return err;
+}
+
 int out_file_begin(struct out_file *file, const char *path, bool replaces)
 {
 	file->beside[0] = '\0';
+	file->is_nameless = false;
 	if (snprintf(file->path, sizeof(file->path), "%s", path) >= (int)sizeof(file->path))
 		return -ENAMETOOLONG;
 	if (replaces)
 		file->fd = -ENOENT;
 	else
 		file->fd = strcmp(path, "-") ? out_file_open(path, true) : STDOUT_FILENO;
-	if (file->fd == -ENOENT)
+	if (file->fd != -ENOENT)
+		return file->fd < 0 ? file->fd : 0;
+	file->fd = create_nameless(path);
+	file->is_nameless = file->fd >= 0;
+	if (!file->is_nameless)
 		file->fd = out_file_create_beside(path, file->beside, sizeof(file->beside));
 	return file->fd < 0 ? file->fd : 0;
 }
 
+bool out_file_is_new(const struct out_file *file)
+{
+	return file->beside[0] || file->is_nameless;
+}
+
 int out_file_settle(struct out_file *file, int error)
 {
-	if (!file->beside[0])
+	if (file->is_nameless && !error)
+		error = name_file(file);
+	if (file->is_nameless || !file->beside[0])
 		return error;
 	if (!error && rename(file->beside, file->path))
 		error = -errno;
@@ -203,6 +250,8 @@ int out_file_settle(struct out_file *file, int error)
 
 int out_file_end(struct out_file *file, int error)
 {
+	if (file->is_nameless && !error)
+		error = name_file(file);
 	if (file->fd != STDOUT_FILENO && close(file->fd) && !error)
 		error = -errno;
 	return out_file_settle(file, error);

@@ -28,16 +28,20 @@ int out_file_open(const char *path, bool only_special);
  * `name`. The descriptor is for reading, too. */
 int out_file_create_beside(const char *path, char *name, size_t size);
 
-/* A file that is there as a whole or not at all. The file is written under another name, and then renamed. */
+/* A file that is there as a whole or not at all. The file has no name until it is whole, so that nothing stays of it if
+ * the process is killed; where the file system knows no such files, it is written under another name. */
 struct out_file {
 	int fd;                  /* to be written to, by the caller */
 	char path[PATH_MAX];
-	char beside[PATH_MAX];   /* its name until it is whole; "": the path itself is written to */
+	char beside[PATH_MAX];   /* its name before the last; "": it has none, or the path itself is written to */
+	bool is_nameless;        /* it has no name yet */
 };
 
 /* "-" is standard output; pipes and devices are written to as they are (only_special), unless the file is to
  * replace whatever is there. */
 int out_file_begin(struct out_file *file, const char *path, bool replaces);
+/* Whether the file is a new one, and no pipe or device. */
+bool out_file_is_new(const struct out_file *file);
 /* Gives the file its name; after an error, which is returned, removes the file. The descriptor stays the caller's. */
 int out_file_settle(struct out_file *file, int error);
 /* The same as out_file_settle(), and closes the file. */

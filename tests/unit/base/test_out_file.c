@@ -26,7 +26,7 @@ int open(const char *path, int flags, ...)
 {
 	unsigned int mode = 0;
 
-	if (flags & O_CREAT) {
+	if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) {
 		va_list rest;
 
 		va_start(rest, flags);
