@@ -46,16 +46,21 @@ OLD_LIBC := -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl
 # again behind them, for eu_search.c.
 # GUARDED: copies of libraries that crash or leave out something in silence when memory or the storage fails. The copies
 # call functions of user/base that end the process with a sentence (xalloc.h, guarded.h), or tell the worker (storage.h).
-GUARDED := $(addprefix $(O)/guarded/,$(addsuffix .a,libdw libelf libz liblzma libncursesw libtinfo))
-GUARDS  := $(foreach pair,malloc=xmalloc calloc=xcalloc realloc=xrealloc reallocarray=xreallocarray strdup=xstrdup \
+GUARDED := $(addprefix $(O)/guarded/,$(addsuffix .a,libdw libelf libz liblzma libncursesw libtinfo libsqlite3))
+redefine = $(foreach pair,$(1),--redefine-sym $(pair))
+GUARDS  := $(call redefine,malloc=xmalloc calloc=xcalloc realloc=xrealloc reallocarray=xreallocarray strdup=xstrdup \
                           strndup=guarded_strndup tsearch=guarded_tsearch posix_memalign=guarded_memalign \
-                          write=guarded_write pread=storage_pread pread64=storage_pread64,--redefine-sym $(pair))
+                          write=guarded_write pread=storage_pread pread64=storage_pread64)
+# SQLite tells of the failures of memory and storage itself. It must not load code.
+GUARDS_libsqlite3 := $(call redefine,dlopen=guarded_dlopen dlsym=guarded_dlsym dlclose=guarded_dlclose dlerror=guarded_dlerror)
 SYMBOL_LIBS = -L$(O)/guarded -Wl,-Bstatic -ldw -lelf -lz -lzstd -liberty -llzma $(filter %/libgmt.a,$^) -Wl,-Bdynamic
-STATIC_LIBS = -L$(O)/guarded -Wl,-Bstatic -lbpf -ljansson -lncursesw -ltinfo $(SYMBOL_LIBS)
+# libm is a part of libc that SQLite needs.
+SQLITE_LIBS = -L$(O)/guarded -Wl,-Bstatic -lsqlite3 $(filter %/libgmt.a,$^) -Wl,-Bdynamic -lm
+STATIC_LIBS = -L$(O)/guarded -Wl,-Bstatic -lbpf -ljansson -lncursesw -ltinfo $(SYMBOL_LIBS) $(SQLITE_LIBS)
 # The live view on a terminal (user/screen/curses.c), as in STATIC_LIBS.
 SCREEN_LIBS = -L$(O)/guarded -Wl,-Bstatic -lncursesw -ltinfo $(filter %/libgmt.a,$^) -Wl,-Bdynamic
 # The tests of rows 0 to 3 link without libbpf and libelf: that they link is the proof of the layers.
-UNIT_LIBS   := -lcmocka -ljansson -lzstd -lz
+UNIT_LIBS   = -lcmocka -ljansson -lzstd -lz $(SQLITE_LIBS)
 
 # ---- sources, by row and room (tests/lint/layering.py: which may include which) --------------------
 in = $(addprefix $(1)/,$(2))
@@ -74,6 +79,7 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,oom,oom_ask oom_dump oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,timeline,series series_merge series_parts timeline view_timeline) \
+            $(call in,lives,live_process live_table lives) \
             $(call in,pipeline,pipeline) \
             $(call in,compare,diff diff_moved diff_pairs diff_tables held_entries moment ranks) \
             $(call in,view,by_stack by_stack_purposes finding_search findings findings_growth \
@@ -95,7 +101,8 @@ SINK     := registry \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
             $(call in,export,folded gzip pickle pprof pprof_names protobuf torch_snapshot) \
-            $(call in,html,html html_data html_series html_text packed redact)
+            $(call in,html,html html_data html_series html_text packed redact) \
+            $(call in,sqlite,db db_file sqlite sqlite_rows)
 SCREEN   := curses finding_reader grid head messages picture picture_lines rows screen screen_findings spark stage terminal
 LIVE     := stream \
             $(call in,bpf,guard plan programs ring rodata target_map users) \
@@ -115,13 +122,14 @@ CLI      := cli cli_commands cli_help cli_near cli_options cli_values
 TOP      := $(call in,cli,$(CLI)) \
             $(call in,commands,at_moment command_diff command_oom command_ranks command_records command_replay main) \
             attribution display dump_writer dumping ending events finish \
-            interact loading mapped memory_watch output_files outputs pager playback privileges rescan say session setup targets
+            interact loading mapped memory_watch output_files outputs pager playback privileges progress \
+            rescan say session setup streamed_file targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(PARSE:%=user/parse/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) \
             $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%) $(SCREEN:%=user/screen/%)
 # Texts inside the binary.
-EMBEDDED := user/symbol/owners_builtin user/sink/html/page
+EMBEDDED := user/symbol/owners_builtin user/sink/html/page user/sink/sqlite/schema_text
 LIVE_SRC := $(LIVE:%=user/live/%)
 BIN_SRC  := $(TOP:%=user/%)
 
@@ -139,6 +147,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,history,history history_dump) \
              $(call in,timeline,series timeline) \
              $(call in,compare,diff moment ranks) \
+             $(call in,lives,lives) \
              $(call in,view,by_stack by_stack_model findings shed table view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pyfile pystack rewalk switchers table_cache unwind unwind_table) \
@@ -183,7 +192,7 @@ $(O)/%.o: %.c Makefile | $(SETUP)
 $(GUARDED): $(O)/guarded/%: Makefile | $(SETUP)
 	$(call msg,OBJCOPY,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(OBJCOPY) $(GUARDS) $$($(CC) -print-file-name=$*) $@
+	$(Q)$(OBJCOPY) $(or $(GUARDS_$(basename $*)),$(GUARDS)) $$($(CC) -print-file-name=$*) $@
 
 # Quick append: two layers may hold files of one name, which `ar r` would take for the same member.
 $(O)/libgmt.a: $(LIB_SRC:%=$(O)/%.o) $(EMBEDDED:%=$(O)/%.o)
@@ -199,6 +208,7 @@ $(EMBEDDED:%=build/fuzz/%.o): build/fuzz/%.o: %.S
 $(O)/user/symbol/owners_builtin.o build/fuzz/user/symbol/owners_builtin.o: user/symbol/owners.conf
 PAGE     := $(wildcard user/sink/html/page/*.js user/sink/html/page/*.css)
 $(O)/user/sink/html/page.o build/fuzz/user/sink/html/page.o: $(PAGE)
+$(O)/user/sink/sqlite/schema_text.o build/fuzz/user/sink/sqlite/schema_text.o: user/doc/sqlite-schema.sql
 $(EMBEDDED:%=$(O)/%.o) $(EMBEDDED:%=build/fuzz/%.o):
 	$(call msg,AS,$@)
 	$(Q)mkdir -p $(@D)
@@ -515,6 +525,7 @@ install: all
 	install -D -m 755 $(O)/gpumemtrace $(DESTDIR)$(PREFIX)/bin/gpumemtrace
 	install -D -m 644 user/doc/gpumemtrace.1 $(SHARE)/man/man1/gpumemtrace.1
 	install -D -m 644 user/doc/json-schema.json $(SHARE)/gpumemtrace/json-schema.json
+	install -D -m 644 user/doc/sqlite-schema.sql $(SHARE)/gpumemtrace/sqlite-schema.sql
 	install -D -m 644 user/doc/gpumemtrace.bash-completion $(SHARE)/bash-completion/completions/gpumemtrace
 	install -D -m 644 user/doc/gpumemtrace.zsh-completion $(SHARE)/zsh/site-functions/_gpumemtrace
 	install -D -m 644 user/doc/gpumemtrace.fish-completion $(SHARE)/fish/vendor_completions.d/gpumemtrace.fish

@@ -25,6 +25,7 @@ zlib1g-dev         /usr/include/zlib.h
 libzstd-dev        /usr/include/zstd.h
 libjansson-dev     /usr/include/jansson.h
 libncurses-dev     /usr/include/ncurses.h
+libsqlite3-dev     /usr/include/sqlite3.h
 libcmocka-dev      /usr/include/cmocka.h
 python3            python3
 '

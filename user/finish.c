@@ -268,6 +268,7 @@ int session_finish(struct session *session)
 		say("%s", notes.list[i]);
 	if (shown)
 		say("cannot write the report: %s", strerror(-shown));
+	err = streamed_file_end(&session->streamed, options, session->attribution, session->stream.pipeline) ?: err;
 	err = display_files(session->display, session->stream.pipeline) ?: err;
 	end_removal(&removal, session);
 	dumping_wait(session->dumping, SESSION_DUMPS_MOST_NS);
@@ -316,6 +317,7 @@ bool session_teardown(struct session *session)
 	parser_free(session->parser);
 	roster_free(session->roster);
 	pipeline_free(session->stream.pipeline);
+	streamed_file_drop(&session->streamed);
 	for (size_t i = 0; i < COUNT(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);

@@ -37,10 +37,17 @@ void playback_close(struct playback *pb)
 	pipeline_free(pb->pipeline);
 }
 
+void playback_show(struct playback *pb)
+{
+	if (!pb->options->quiet)
+		progress_begin(&pb->progress, pb->options->input, reader_file_bytes(pb->reader));
+}
+
 static void end_playback(struct playback *pb)
 {
 	const struct reader_status *status = reader_status(pb->reader);
 
+	progress_end(&pb->progress);
 	reader_describe(status, pb->note, sizeof(pb->note));
 	pb->is_unread = reader_refused(status) || (status->end == READER_IO_ERROR && !status->records);
 	if (pb->note[0] && (pb->is_unread || !pb->options->quiet))
@@ -55,6 +62,7 @@ const struct gmt_hdr *playback_next(struct playback *pb)
 		end_playback(pb);
 		return NULL;
 	}
+	progress_see(&pb->progress, reader_status(pb->reader)->read_bytes);
 	pb->is_dump |= record->kind == GMT_KIND_OOM;
 	if (pb->pipeline)
 		pipeline_apply(pb->pipeline, record, record->size);

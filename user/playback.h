@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "progress.h"
+
 struct gmt_hdr;
 struct options;
 struct pipeline;
@@ -14,6 +16,7 @@ struct playback {
 	const struct options *options;
 	struct pipeline *pipeline;
 	struct reader *reader;
+	struct progress progress;
 	bool is_dump;            /* so far */
 	bool is_unread;          /* at the end: nothing of the file could be read */
 	char note[512];          /* at the end: what the file lacks; "" */
@@ -25,6 +28,9 @@ bool playback_open(struct playback *pb, const struct options *options, struct pi
 /* The same for an open file, which belongs to the playback from now on. options->input is the name in sentences. */
 bool playback_open_fd(struct playback *pb, const struct options *options, struct pipeline *pipeline, int fd);
 void playback_close(struct playback *pb);
+
+/* From here on a terminal shows how much of the file has been read, until its end. */
+void playback_show(struct playback *pb);
 
 /* Returns the next record, after the pipeline has taken it in. The record is valid until the next call. The ledger
  * counts the records that it refuses, and the report gives their number. NULL: the end, after a sentence about what

@@ -195,6 +195,7 @@ static void push_live(struct session *session)
 static void check_recorder(struct session *session, uint64_t now_ns)
 {
 	stream_tick(&session->stream, now_ns);
+	streamed_file_check(&session->streamed);
 	if (!session->stream.recorder_error || session->recorder_warned)
 		return;
 	session->recorder_warned = true;

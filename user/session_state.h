@@ -14,6 +14,7 @@
 #include "live/nvidia/driver.h"
 #include "live/stream.h"
 #include "live/probe/trial.h"
+#include "streamed_file.h"
 
 #define SESSION_CAUSE 512                       /* bytes: the longest sentence */
 #define SESSION_NOTE (SESSION_CAUSE + 128)      /* bytes: a cause with its time */
@@ -86,6 +87,7 @@ struct session {
 	struct trial trial;             /* which processes return probes kill here */
 	struct ring_buffer *ring;
 	struct stream stream;
+	struct streamed_file streamed;
 	struct identities identities;
 	struct roster *roster;
 	struct probing *probing;

@@ -335,7 +335,8 @@ static int open_outputs(struct session *session)
 	const char *path = session->options->output;
 	int err;
 
-	if (output_files_check(session->options))
+	if (output_files_check(session->options) ||
+	    streamed_file_begin(&session->streamed, session->options, session->stream.pipeline))
 		return session_failure(session, GMT_EXIT_FAILURE);
 	if (!path)
 		return 0;

@@ -19,6 +19,7 @@ wanted='usr/bin/gpumemtrace
 usr/share/bash-completion/completions/gpumemtrace
 usr/share/fish/vendor_completions.d/gpumemtrace.fish
 usr/share/gpumemtrace/json-schema.json
+usr/share/gpumemtrace/sqlite-schema.sql
 usr/share/man/man1/gpumemtrace.1
 usr/share/zsh/site-functions/_gpumemtrace'
 [ "$found" = "$wanted" ] || echo "# found: $found" | tr '\n' ' '

@@ -23,8 +23,9 @@ ROOMS = {
     "core/framework": "base core/terms core/account core/rm core/ledger",
     "core/history": "base core/terms core/account core/rm core/ledger core/framework",
     "core/timeline": "base core/terms core/account core/rm core/ledger core/framework",
+    "core/lives": "base core/terms core/account core/rm core/ledger core/framework",
     "core/oom": "base core/terms core/account core/rm core/ledger core/framework core/history",
-    "core/pipeline": "base core/terms core/ledger core/framework core/history core/timeline core/oom",
+    "core/pipeline": "base core/terms core/ledger core/framework core/history core/timeline core/lives core/oom",
     "core/view": "base core/*",
     "core/compare": "base core/*",
     "source": "base core/terms",
@@ -42,6 +43,7 @@ ROOMS = {
     "sink/formats": "base core/terms core/view sink sink/text sink/compare sink/records sink/json sink/report sink/oom",
     "sink/export": "base core/terms core/view sink sink/text",
     "sink/html": "base core/terms core/view sink sink/text sink/report",
+    "sink/sqlite": "base core/terms core/view sink",
     "screen": "base core/terms core/view sink sink/text sink/report",
     "live": "base core/terms core/pipeline source",
     "live/bpf": "base core/terms live",
@@ -57,7 +59,7 @@ ROOMS = {
     "commands": "base core/* source symbol symbol/* sink sink/* live live/* cli top",
 }
 # A header of few rooms.
-PRIVATE = {"core/ledger/ledger_state.h": {"core/ledger", "core/oom", "core/history", "core/view", "core/compare"}}
+PRIVATE = {"core/ledger/ledger_state.h": {"core/ledger", "core/oom", "core/history", "core/lives", "core/view", "core/compare"}}
 FOLDER_SOURCES = 25  # .c files in a folder
 REPLACING = {"nvml_none.o", "glibc_old.o"}  # what the linker takes instead of nvml.o, and of the C library
 TABLES = {"user/sink/registry.o"}  # its rows are what other rooms of the same row define

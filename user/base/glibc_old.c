@@ -55,6 +55,12 @@ FORWARD(pthread_setname_np, pthread_setname_np, SINCE("2.12"));
 FORWARD(pthread_mutex_trylock, pthread_mutex_trylock, BASE);
 FORWARD(pthread_sigmask, pthread_sigmask, BASE);
 FORWARD(pthread_condattr_setclock, pthread_condattr_setclock, SINCE("2.3.3"));
+FORWARD(pthread_mutexattr_init, pthread_mutexattr_init, BASE);
+FORWARD(pthread_mutexattr_destroy, pthread_mutexattr_destroy, BASE);
+FORWARD(pthread_mutexattr_settype, pthread_mutexattr_settype, BASE);
+FORWARD(exp, exp, BASE);
+FORWARD(log, log, BASE);
+FORWARD(pow, pow, BASE);
 FORWARD(pthread_rwlock_init, pthread_rwlock_init, BASE);
 FORWARD(pthread_rwlock_destroy, pthread_rwlock_destroy, BASE);
 FORWARD(pthread_rwlock_rdlock, pthread_rwlock_rdlock, BASE);
@@ -92,6 +98,24 @@ HIDDEN int lstat(const char *restrict path, struct stat *restrict status)
 }
 
 HIDDEN int fstat(int fd, struct stat *status)
+{
+	return (int)syscall(SYS_fstat, fd, status);
+}
+
+/* The same for files of any size, which other libraries ask for: on 64-bit machines there is no difference. */
+_Static_assert(sizeof(struct stat64) == sizeof(struct stat), "struct stat64");
+
+HIDDEN int stat64(const char *restrict path, struct stat64 *restrict status)
+{
+	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, status, 0);
+}
+
+HIDDEN int lstat64(const char *restrict path, struct stat64 *restrict status)
+{
+	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
+}
+
+HIDDEN int fstat64(int fd, struct stat64 *status)
 {
 	return (int)syscall(SYS_fstat, fd, status);
 }

@@ -12,4 +12,10 @@ int guarded_memalign(void **to, size_t alignment, size_t size);
 char *guarded_strndup(const char *text, size_t size);
 ssize_t guarded_write(int fd, const void *from, size_t size); /* to a file in memory */
 
+/* There is no code to load. */
+void *guarded_dlopen(const char *path, int flags);
+void *guarded_dlsym(void *library, const char *name);
+int guarded_dlclose(void *library);
+char *guarded_dlerror(void);
+
 #endif

@@ -264,6 +264,10 @@ static int check_files(const struct options *options, char **cause)
 		if (options->files[i] && sinks[i]->write_history && !options->window.events)
 			return cli_wrong(cause, "--window off keeps no events, and a %s needs them: remove one of the"
 						" two options", sinks[i]->name);
+	for (size_t i = 0; sinks[i]; i++)
+		if (sinks[i]->stream && cli_is_stdout(options->files[i]))
+			return cli_wrong(cause, "a database cannot go to standard output: give --%s a file",
+					 sinks[i]->name);
 	return check_stdout(options, cause);
 }
 

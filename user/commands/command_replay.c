@@ -12,6 +12,7 @@
 #include "pager.h"
 #include "playback.h"
 #include "say.h"
+#include "streamed_file.h"
 
 /* Whether the recording has the processes and the GPU that --pid and --gpu name. */
 static bool has_chosen(const struct playback *pb, struct attribution *attribution)
@@ -22,7 +23,7 @@ static bool has_chosen(const struct playback *pb, struct attribution *attributio
 }
 
 /* Prints the report and writes files. Returns an exit code. */
-static int report_playback(const struct playback *pb, struct attribution *attribution)
+static int report_playback(const struct playback *pb, struct attribution *attribution, struct streamed_file *streamed)
 {
 	struct display *display = display_new(pb->options, attribution, NULL);
 	struct pager pager;
@@ -39,7 +40,8 @@ static int report_playback(const struct playback *pb, struct attribution *attrib
 	if (pb->options->pids.count || pb->options->gpu)
 		notes[note_count++] = "only the processes of --pid and the GPU of --gpu are shown; the numbers of"
 				      " records, losses and limits are those of the whole session";
-	files_err = display_files(display, pb->pipeline);
+	files_err = streamed_file_end(streamed, pb->options, attribution, pb->pipeline);
+	files_err = display_files(display, pb->pipeline) ?: files_err;
 	pager_start(&pager, pb->options);
 	err = pager_end(&pager, display_report(display, pb->pipeline, notes, note_count,
 					       pb->is_dump ? pb->options->input : NULL, &lost));
@@ -53,19 +55,23 @@ static int report_playback(const struct playback *pb, struct attribution *attrib
 
 int replay_run(const struct options *options, struct attribution *attribution)
 {
+	struct streamed_file streamed = { 0 };
 	int code = GMT_EXIT_FAILURE;
 	struct playback pb;
 
 	if (playback_open(&pb, options, outputs_pipeline(options))) {
+		playback_show(&pb);
+		streamed_file_begin(&streamed, options, pb.pipeline);
 		while (playback_next(&pb))
-			;
+			streamed_file_check(&streamed);
 		if (!pb.is_unread && !has_chosen(&pb, attribution)) {
 			say("the recording has no such process or GPU: without --pid and --gpu the report shows all");
 			code = GMT_EXIT_TARGET;
 		} else if (!pb.is_unread) {
-			code = report_playback(&pb, attribution);
+			code = report_playback(&pb, attribution, &streamed);
 		}
 	}
 	playback_close(&pb);
+	streamed_file_drop(&streamed);
 	return code;
 }

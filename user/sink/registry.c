@@ -10,7 +10,8 @@
 	X(folded)   /* a file of folded stacks, for flame graphs */               \
 	X(pprof)    /* a profile for go tool pprof */                             \
 	X(snapshot) /* a file for PyTorch's memory viewers */                     \
-	X(html)     /* a page for browsers, with memory over time */
+	X(html)     /* a page for browsers, with memory over time */              \
+	X(sqlite)   /* a database with everything */
 
 #define X(name) extern const struct sink sink_##name;
 SINKS(X)

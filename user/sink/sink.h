@@ -20,6 +20,8 @@ struct cuda_processes;
 struct diff;
 struct frames;
 struct gmt_hdr;
+struct gpus;
+struct life_taker;
 struct oom_view;
 struct out;
 struct ranks;
@@ -56,6 +58,23 @@ struct sink_history {
 	int64_t wall_ns;            /* the best estimate of CLOCK_REALTIME at CLOCK_MONOTONIC 0 */
 };
 
+/* What is known when the records are over. */
+struct sink_end {
+	const struct view *view;
+	const struct frames *frames;
+	const struct gpus *gpus;
+	const struct view_request *request; /* who owns the memory of a stack */
+};
+
+/* A file that is written while records come (core/terms/lives_told.h). */
+struct sink_stream {
+	/* The file is new and empty, and stays the caller's. Never NULL: an error sticks. */
+	const struct life_taker *(*begin)(int fd);
+	int (*error)(const struct life_taker *taker);    /* 0, or -errno: nothing more is written */
+	/* Frees the taker. end: NULL, the file will be removed. 0 or -errno. */
+	int (*end)(const struct life_taker *taker, const struct sink_end *end);
+};
+
 /* What tracing has to do for a file. */
 enum sink_want {
 	SINK_WANTS_BLOCKS = 1,      /* take stack traces and requested sizes of PyTorch's blocks */
@@ -88,7 +107,7 @@ struct sink {
 	void (*list)(struct out *out, const struct sink_opts *opts);
 	void (*processes)(struct out *out, const struct cuda_processes *processes, const struct sink_opts *opts);
 
-	/* A file has one of the write functions. */
+	/* A file has one of the write functions, or a stream. */
 	const char *suffix;         /* "-o FILE.SUFFIX" means the same as "--NAME FILE.SUFFIX"; NULL: no suffix does */
 	const char *other_suffix;   /* means the same, but is not offered; NULL: there is none */
 	unsigned wants;             /* enum sink_want, or-ed */
@@ -99,6 +118,7 @@ struct sink {
 	const char *(*why_empty)(const struct view *view, const struct sink_opts *opts);
 	/* One file for each process, from the events that --window keeps. */
 	void (*write_history)(struct out *out, const struct sink_history *history, const struct sink_opts *opts);
+	const struct sink_stream *stream;
 };
 
 /* NULL-terminated. */
@@ -106,7 +126,7 @@ extern const struct sink *const sinks[];
 
 static inline bool sink_is_file(const struct sink *sink)
 {
-	return sink->write || sink->write_history;
+	return sink->write || sink->write_history || sink->stream;
 }
 
 #endif

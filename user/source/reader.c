@@ -62,6 +62,13 @@ static uint64_t unread_bytes(struct reader *r)
 	return bytes;
 }
 
+uint64_t reader_file_bytes(const struct reader *r)
+{
+	struct stat st;
+
+	return !fstat(r->fd, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
 /* Ends the reading, and counts the bytes that are left as dropped, with `pending` bytes that were read but not used. */
 static void end_reading(struct reader *r, enum reader_end how, uint64_t pending)
 {

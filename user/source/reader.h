@@ -52,6 +52,9 @@ void reader_close(struct reader *reader);
 /* The next record, good until the next call. NULL: the reading has ended, and the status says how. */
 const struct gmt_hdr *reader_next(struct reader *reader);
 
+/* The size of the file; 0: it is a pipe. */
+uint64_t reader_file_bytes(const struct reader *reader);
+
 const struct reader_status *reader_status(const struct reader *reader);
 
 /* True if the recording gave no records because it is no recording that this version reads. */

@@ -14,7 +14,7 @@
 
 #define WORDS_MAX 40
 /* What -o takes beside recordings. */
-#define FILES "FILE.folded, FILE.pb.gz, FILE.pickle or FILE.html"
+#define FILES "FILE.folded, FILE.pb.gz, FILE.pickle, FILE.html or FILE.sqlite"
 
 struct parsed {
 	struct options options;

@@ -35,13 +35,13 @@ static void remove_block(struct framework *f, uint64_t base, const struct gmt_hd
 	if (!rangemap_remove(&f->blocks, base, &block))
 		return;
 	category = framework_count_gone(f, &block);
-	sizes_forget(f, &block);
 	f->devices[block.gpu].blocks--;
 	f->devices[block.gpu].block_bytes -= block.length;
 	stacks_remove(&f->devices[block.gpu].stacks, (uint32_t)block.value, block.length);
 	/* Observers were told before that a lost block is gone. */
 	if (!(block.aux & BLOCK_LOST))
 		segments_give_block(f, DELTA_BLOCK_FREE, &block, category, by->tid, by->ts_ns);
+	sizes_forget(f, &block);
 }
 
 static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct training_moment now)

@@ -146,5 +146,6 @@ int balance_nvml(struct process *p, const struct gmt_hdr *hdr)
 	nvml->ts_ns = hdr->ts_ns;
 	balance_sum(p, row, &nvml->sum);
 	nvml->sum.residual = rec->used_bytes - tracked - nvml->before;
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_NVML, .p = p, .ts_ns = hdr->ts_ns, .row = number });
 	return 0;
 }

@@ -37,6 +37,7 @@ enum delta_kind {
 	DELTA_RELEASE_FAILED,
 	DELTA_CALL,             /* call: has ended, or a release has begun; comes after all that the call changed */
 	DELTA_DRIVER_ALLOC,     /* driver: the kernel driver was asked for memory */
+	DELTA_NVML,             /* row: NVML has told what the process has there */
 	DELTA_FRAMEWORK,        /* framework: a framework's record */
 	DELTA_DUMP,             /* dump: a dump's record, well-formed */
 	/* the process */
@@ -61,6 +62,7 @@ enum delta_kind {
 	/* by the watch for requests that failed: request */
 	DELTA_REQUEST_FAILED,
 	DELTA_REQUEST_MET,
+	DELTA_REQUEST_DECIDED,  /* an outcome, which may change; comes after DELTA_REQUEST_MET */
 	DELTA_COUNT
 };
 _Static_assert(DELTA_COUNT <= 64, "a bit for each");
@@ -160,6 +162,7 @@ struct delta {
 		struct delta_framework framework;
 		struct delta_dump dump;
 		unsigned int mark;   /* its place (stacks.h) */
+		unsigned int row;    /* of the process's account */
 		struct delta_exit exit;
 		struct delta_gone gone;
 		struct delta_forget forget;

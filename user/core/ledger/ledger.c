@@ -409,6 +409,11 @@ struct deltas *ledger_deltas(struct ledger *l)
 	return &l->out;
 }
 
+const struct gpus *ledger_gpus(const struct ledger *l)
+{
+	return &l->gpus;
+}
+
 const struct frames *ledger_frames(const struct ledger *l)
 {
 	return &l->frames;

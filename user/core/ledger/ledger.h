@@ -12,6 +12,7 @@
 
 struct deltas;
 struct frames;
+struct gpus;
 struct ledger;
 
 struct ledger *ledger_new(void);      /* ends the program when memory runs out (xalloc.h), as all _new do */
@@ -25,6 +26,8 @@ struct deltas *ledger_deltas(struct ledger *ledger);
 
 /* The stacks in words, for as long as the ledger lives. */
 const struct frames *ledger_frames(const struct ledger *ledger);
+/* The GPUs by number, likewise. */
+const struct gpus *ledger_gpus(const struct ledger *ledger);
 
 /* CLOCK_REALTIME at CLOCK_MONOTONIC 0; 0 without a session record. */
 int64_t ledger_wall_ns(const struct ledger *ledger);

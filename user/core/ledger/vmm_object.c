@@ -140,7 +140,9 @@ void vmm_place(struct process *p, struct vmm_object *o, int gpu, uint64_t ts_ns)
 	if (o->row || gpu == GPU_UNKNOWN)
 		return;
 	row = account_row(&p->account, gpu);
-	book_memory(p, DELTA_MOVE, &(struct delta_memory){ .booking = vmm_booking(o, ts_ns), .to = row });
+	book_memory(p, DELTA_MOVE, &(struct delta_memory){
+		.booking = vmm_booking(o, ts_ns), .born_ns = o->ts_ns, .to = row, .ordinal = o->ordinal,
+	});
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] -= o->class == GMT_CLASS_VMM;
 	o->row = row;
 }

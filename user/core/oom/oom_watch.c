@@ -151,6 +151,7 @@ void oom_watch_decide(struct ooms *o, struct oom_watch *w, enum gmt_oom_outcome 
 		give_request(o, w, DELTA_REQUEST_MET, false, ts_ns);
 		oom_forget_picture(w->oom);
 	}
+	give_request(o, w, DELTA_REQUEST_DECIDED, false, ts_ns);
 	queue_oom(o, w);
 	/* After an error was raised, nobody knows yet whether the process survives. */
 	if (outcome != GMT_OOM_RAISED || sign == GMT_OOM_BY_WENT_ON || sign == GMT_OOM_BY_EXIT)

@@ -8,6 +8,7 @@
 #include "core/history/history.h"
 #include "core/ledger/delta.h"
 #include "core/ledger/ledger.h"
+#include "core/lives/lives.h"
 #include "core/oom/oom_requests.h"
 #include "core/timeline/timeline.h"
 
@@ -23,6 +24,7 @@ static const struct observer {
 	{ offsetof(struct pipeline, ooms), OOMS_DELTAS, 0, ooms_see },
 	{ offsetof(struct pipeline, history), HISTORY_DELTAS, 0, history_see },
 	{ offsetof(struct pipeline, timeline), TIMELINE_DELTAS, 0, timeline_see },
+	{ offsetof(struct pipeline, lives), LIVES_DELTAS, 0, lives_see },
 };
 /* Frameworks make these deltas from FRAMEWORKS_MEMORY_DELTAS. */
 #define SEGMENT_DELTAS \
@@ -44,6 +46,22 @@ static void show_delta(void *arg, const struct delta *delta)
 	}
 }
 
+static void want_deltas(struct pipeline *pl)
+{
+	struct deltas *out = ledger_deltas(pl->ledger);
+
+	for (size_t i = 0; i < OBSERVERS; i++)
+		out->wanted |= observer_of(pl, i) ? observers[i].wanted : 0;
+	if (out->wanted & SEGMENT_DELTAS)
+		out->wanted |= FRAMEWORKS_MEMORY_DELTAS;
+}
+
+void pipeline_tell(struct pipeline *pl, const struct life_taker *taker)
+{
+	pl->lives = lives_new(pl->ledger, pl->frameworks, taker);
+	want_deltas(pl);
+}
+
 struct pipeline *pipeline_new(const struct pipeline_options *options)
 {
 	static const struct pipeline_options none;
@@ -63,10 +81,7 @@ struct pipeline *pipeline_new(const struct pipeline_options *options)
 	}
 	if (options->timeline_points)
 		pl->timeline = timeline_new(pl->frameworks, ledger_frames(pl->ledger), options->timeline_points);
-	for (size_t i = 0; i < OBSERVERS; i++)
-		out->wanted |= observer_of(pl, i) ? observers[i].wanted : 0;
-	if (out->wanted & SEGMENT_DELTAS)
-		out->wanted |= FRAMEWORKS_MEMORY_DELTAS;
+	want_deltas(pl);
 	out->see = show_delta;
 	out->arg = pl;
 	return pl;
@@ -77,6 +92,7 @@ void pipeline_free(struct pipeline *pl)
 	if (!pl)
 		return;
 	timeline_free(pl->timeline);
+	lives_free(pl->lives);
 	history_free(pl->history);
 	ooms_free(pl->ooms);
 	frameworks_free(pl->frameworks);

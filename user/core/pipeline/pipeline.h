@@ -13,6 +13,8 @@
 struct frameworks;
 struct history;
 struct ledger;
+struct life_taker;
+struct lives;
 struct ooms;
 struct timeline;
 
@@ -22,6 +24,7 @@ struct pipeline {
 	struct ooms *ooms;           /* NULL: requests that fail are not watched */
 	struct history *history;     /* NULL: none is kept */
 	struct timeline *timeline;   /* NULL: likewise */
+	struct lives *lives;         /* NULL: nobody takes them */
 };
 
 struct pipeline_options {
@@ -35,6 +38,9 @@ struct pipeline_options {
 /* options: NULL for none of the options. */
 struct pipeline *pipeline_new(const struct pipeline_options *options);
 void pipeline_free(struct pipeline *pl);   /* NULL is fine */
+
+/* Before the first record: from here on the taker gets each life and call (lives.h), until the pipeline is freed. */
+void pipeline_tell(struct pipeline *pl, const struct life_taker *taker);
 
 /* Takes in one record of `size` bytes. 0; -EINVAL: malformed, counted and otherwise ignored. */
 int pipeline_apply(struct pipeline *pl, const void *record, size_t size);

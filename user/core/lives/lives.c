@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "core/lives/lives.h"
+
+#include <stdlib.h>
+
+#include "base/rangemap.h"
+#include "base/xalloc.h"
+#include "core/framework/framework_state.h"
+#include "core/framework/frameworks.h"
+#include "core/ledger/ledger_state.h"
+#include "core/lives/live_process.h"
+#include "core/lives/live_table.h"
+#include "core/terms/names.h"
+
+struct lives {
+	const struct ledger *ledger;
+	const struct frameworks *frameworks;
+	const struct life_taker *to;
+	struct live_table allocations, blocks;
+	struct live_process **processes; /* by struct process.index; NULL: none of its memory was seen */
+	size_t process_count;
+	struct life_point now;           /* the newest change */
+	uint64_t calls;
+};
+
+struct lives *lives_new(const struct ledger *ledger, const struct frameworks *frameworks,
+			const struct life_taker *taker)
+{
+	struct lives *l = xcalloc(1, sizeof(*l));
+
+	l->ledger = ledger;
+	l->frameworks = frameworks;
+	l->to = taker;
+	live_table_init(&l->allocations);
+	live_table_init(&l->blocks);
+	return l;
+}
+
+void lives_free(struct lives *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->process_count; i++)
+		live_process_free(l->processes[i]);
+	live_table_fini(&l->allocations);
+	live_table_fini(&l->blocks);
+	free(l->processes);
+	free(l);
+}
+
+static struct live_process *live_process_of(struct lives *l, const struct process *p)
+{
+	while (l->process_count <= p->index) {
+		l->processes = xgrow(l->processes, l->process_count, sizeof(struct live_process *));
+		l->processes[l->process_count++] = NULL;
+	}
+	if (!l->processes[p->index])
+		l->processes[p->index] = xcalloc(1, sizeof(struct live_process));
+	return l->processes[p->index];
+}
+
+static struct life_point next_change(struct lives *l, uint64_t ts_ns)
+{
+	l->now = (struct life_point){ l->now.change + 1, ts_ns };
+	return l->now;
+}
+
+uint64_t lives_change(const struct lives *l)
+{
+	return l->now.change;
+}
+
+static int gpu_of_row(const struct process *p, unsigned int row)
+{
+	return row == ROW_NONE ? LIFE_ON_HOST : p->account.rows[row].gpu;
+}
+
+static uint32_t process_number(const struct process *p)
+{
+	return p->index + 1;
+}
+
+/* ---- allocations ---- */
+
+static struct live_key memory_key(const struct delta *d)
+{
+	const struct delta_memory *m = &d->memory;
+
+	return (struct live_key){ process_number(d->p), m->booking.stack_id, (uint8_t)m->booking.class,
+				  m->born_ns ? m->born_ns : d->ts_ns };
+}
+
+static void begin_life(struct lives *l, const struct delta *d, unsigned int row, uint64_t bytes, bool continues)
+{
+	const struct booking *b = &d->memory.booking;
+	struct live_process *lp = live_process_of(l, d->p);
+	struct live_key key = memory_key(d);
+
+	live_table_add(&l->allocations, &key, &lp->allocations)->life = (struct life){
+		.birth = l->now, .call = continues ? 0 : l->calls + 1, .continues = continues,
+		.is_counted = gmt_class_is_device(b->class), .gpu = (int16_t)gpu_of_row(d->p, row),
+		.class = (uint8_t)b->class, .ordinal = d->memory.ordinal, .process = process_number(d->p),
+		.stack_id = b->stack_id, .tid = d->p->last_tid, .address = d->memory.address, .bytes = bytes,
+	};
+}
+
+static bool is_segment_life(const struct lives *l, const struct process *p, const struct life *life)
+{
+	const struct framework *f = frameworks_of(l->frameworks, p);
+
+	return f && life->is_counted && hash_get(&f->segment_stacks, life->stack_id);
+}
+
+/* Hands a life over, and forgets it. */
+static void end_allocation(struct lives *l, const struct process *p, uint32_t index, enum life_end how)
+{
+	struct live_process *lp = live_process_of(l, p);
+	struct life life = live_at(&l->allocations, index)->life;
+
+	life.end = how;
+	life.death = how == LIFE_NONE ? (struct life_point){ 0 } : l->now;
+	life.is_segment = is_segment_life(l, p, &life);
+	live_table_remove(&l->allocations, index, &lp->allocations);
+	l->to->allocation(l->to->arg, &life);
+}
+
+/* The life that a delta is about goes on no longer. Returns what is known of it. */
+static struct life end_changed(struct lives *l, const struct delta *d, enum life_end how)
+{
+	const struct booking *b = &d->memory.booking;
+	struct live_key key = memory_key(d);
+	uint32_t index = live_table_find(&l->allocations, &key, gpu_of_row(d->p, b->row), b->bytes, d->memory.address);
+	struct life life = { 0 };
+
+	if (!index)
+		return life;
+	life = live_at(&l->allocations, index)->life;
+	end_allocation(l, d->p, index, how);
+	return life;
+}
+
+static void tell_alloc(struct lives *l, const struct delta *d)
+{
+	next_change(l, d->ts_ns);
+	begin_life(l, d, d->memory.booking.row, d->memory.booking.bytes, d->kind == DELTA_RESTORE);
+	live_process_peak(live_process_of(l, d->p), d->p, d->memory.booking.row, &l->now);
+}
+
+static void tell_free(struct lives *l, const struct delta *d)
+{
+	next_change(l, d->ts_ns);
+	end_changed(l, d, LIFE_FREED);
+	live_process_peak(live_process_of(l, d->p), d->p, d->memory.booking.row, &l->now);
+}
+
+/* A life that goes on has the thread, the call and the address of the one before. */
+static void tell_change(struct lives *l, const struct delta *d)
+{
+	bool is_move = d->kind == DELTA_MOVE;
+	unsigned int row = is_move ? d->memory.to : d->memory.booking.row;
+	struct delta after = *d;
+	struct life before;
+
+	next_change(l, d->ts_ns);
+	before = end_changed(l, d, LIFE_CHANGED);
+	after.memory.address = before.address;
+	begin_life(l, &after, row, is_move ? d->memory.booking.bytes : d->memory.bytes, true);
+	live_at(&l->allocations, live_process_of(l, d->p)->allocations)->life.tid = before.tid;
+	live_at(&l->allocations, live_process_of(l, d->p)->allocations)->life.call = before.call;
+	live_process_peak(live_process_of(l, d->p), d->p, d->memory.booking.row, &l->now);
+	live_process_peak(live_process_of(l, d->p), d->p, row, &l->now);
+}
+
+/* ---- blocks ---- */
+
+static void end_block(struct lives *l, const struct process *p, uint32_t index, enum life_end how, uint8_t category)
+{
+	struct live_process *lp = live_process_of(l, p);
+	const struct framework *f = frameworks_of(l->frameworks, p);
+	struct life life = live_at(&l->blocks, index)->life;
+	const struct framework_size *size = f ? sizes_of(f, life.address) : NULL;
+
+	life.end = how;
+	life.death = how == LIFE_NONE ? (struct life_point){ 0 } : l->now;
+	life.category = category;
+	life.asked = size ? size->bytes : 0;
+	if (f && life.ordinal < f->count)
+		life.gpu = (int16_t)gpu_of_row(p, f->devices[life.ordinal].row);
+	live_table_remove(&l->blocks, index, &lp->blocks);
+	l->to->block(l->to->arg, &life);
+}
+
+/* offset 0: the block is from before tracing began. */
+static struct live_key block_key(const struct delta *d)
+{
+	const struct range *r = d->block.range;
+
+	return (struct live_key){ process_number(d->p), (uint32_t)r->value, 0, r->offset };
+}
+
+static void give_moment(struct lives *l, const struct process *p, const struct life_moment *moment)
+{
+	struct life_moment m = *moment;
+
+	m.process = process_number(p);
+	l->to->moment(l->to->arg, &m);
+}
+
+/* An iteration of the block's device has ended before this block. */
+static void tell_iteration(struct lives *l, const struct delta *d, unsigned int ordinal)
+{
+	const struct framework *f = frameworks_of(l->frameworks, d->p);
+	const struct phase_line *line = f ? phases_line(&f->phases, ordinal) : NULL;
+	uint32_t *known = live_process_iteration(live_process_of(l, d->p), ordinal);
+	unsigned int row;
+
+	if (!line || line->now.iteration == *known)
+		return;
+	row = f->devices[ordinal].row;
+	if (*known)
+		give_moment(l, d->p, &(struct life_moment){
+			.why = LIFE_AT_ITERATION, .at = { l->now.change, d->ts_ns }, .number = *known,
+			.ordinal = (uint8_t)ordinal, .gpu = (int16_t)gpu_of_row(d->p, row),
+			.bytes = d->p->account.rows[row].attributed.live,
+		});
+	*known = line->now.iteration;
+}
+
+static void begin_block(struct lives *l, const struct delta *d)
+{
+	const struct range *r = d->block.range;
+	struct live_key key = block_key(d);
+
+	live_table_add(&l->blocks, &key, &live_process_of(l, d->p)->blocks)->life = (struct life){
+		.birth = l->now, .continues = d->kind == DELTA_BLOCK_BACK, .gpu = LIFE_NO_GPU,
+		.ordinal = r->gpu < 0 ? LIFE_NO_ORDINAL : (uint8_t)r->gpu, .process = process_number(d->p),
+		.stack_id = (uint32_t)r->value, .tid = d->tid, .iteration = r->value >> 32,
+		.address = r->base, .bytes = r->length,
+	};
+}
+
+static void tell_block(struct lives *l, const struct delta *d)
+{
+	const struct range *r = d->block.range;
+	struct live_key key = block_key(d);
+	uint32_t index;
+
+	if (r->gpu >= 0)
+		tell_iteration(l, d, (unsigned int)r->gpu);
+	next_change(l, d->ts_ns);
+	if (d->kind == DELTA_BLOCK_ALLOC || d->kind == DELTA_BLOCK_BACK) {
+		begin_block(l, d);
+	} else {
+		index = r->offset ? live_table_find(&l->blocks, &key, LIFE_NO_GPU, r->length, r->base) : 0;
+		if (index)
+			end_block(l, d->p, index, d->kind == DELTA_BLOCK_LOST ? LIFE_LOST : LIFE_FREED,
+				  (uint8_t)d->block.category);
+	}
+	live_process_levels(live_process_of(l, d->p), d->p, frameworks_of(l->frameworks, d->p), &l->now, l->to);
+}
+
+/* The purpose of a block that is still there. */
+static uint8_t category_now(const struct lives *l, const struct process *p, const struct life *life)
+{
+	const struct framework *f = frameworks_of(l->frameworks, p);
+	const struct range *block = f ? rangemap_at(&f->blocks, life->address) : NULL;
+
+	return block ? (uint8_t)framework_category(f, block, true) : 0;
+}
+
+/* ---- calls and moments ---- */
+
+static void tell_call(struct lives *l, const struct delta *d)
+{
+	const struct gmt_call *rec = d->call.rec;
+
+	l->to->call(l->to->arg, &(struct life_call){
+		.number = ++l->calls, .change = l->now.change, .ts_ns = d->ts_ns,
+		.process = process_number(d->p), .tid = d->tid,
+		.stack_id = rec->stack_id, .api = rec->api, .begins = rec->phase == GMT_PHASE_ENTER, .result = rec->rc,
+	});
+	live_process_levels(live_process_of(l, d->p), d->p, frameworks_of(l->frameworks, d->p),
+			    &(struct life_point){ l->now.change, d->ts_ns }, l->to);
+}
+
+static void tell_nvml(struct lives *l, const struct delta *d)
+{
+	const struct row *row = &d->p->account.rows[d->row];
+
+	l->to->level(l->to->arg, &(struct life_level){
+		.of = LIFE_LEVEL_NVML, .at = { l->now.change, d->ts_ns }, .process = process_number(d->p),
+		.gpu = (int16_t)row->gpu, .bytes = row->nvml.used,
+	});
+}
+
+/* A moment of each GPU of the process. */
+static void give_moments(struct lives *l, const struct process *p, const struct life_moment *moment)
+{
+	for (unsigned int i = 0; i < p->account.count; i++) {
+		const struct row *row = &p->account.rows[i];
+		struct life_moment m = *moment;
+
+		if (!row->attributed.peak)
+			continue;
+		m.gpu = (int16_t)row->gpu;
+		m.bytes = row->attributed.live;
+		give_moment(l, p, &m);
+	}
+}
+
+static void tell_moment(struct lives *l, const struct delta *d)
+{
+	struct life_moment moment = {
+		.why = d->kind == DELTA_WINDOW ? LIFE_AT_WINDOW : LIFE_AT_MARK,
+		.at = { l->now.change, d->ts_ns ? d->ts_ns : l->now.ts_ns },
+	};
+
+	if (d->kind == DELTA_WINDOW)
+		for (unsigned int i = 0; i < d->p->account.count; i++)
+			live_process_peak(live_process_of(l, d->p), d->p, i, &l->now);
+	give_moments(l, d->p, &moment);
+}
+
+static void tell_request(struct lives *l, const struct delta *d)
+{
+	const struct gmt_oom *rec = d->request.rec;
+
+	l->to->request(l->to->arg, process_number(d->p), gpus_find(&l->ledger->gpus, rec->uuid), l->now.change, rec);
+	if (d->kind == DELTA_REQUEST_FAILED)
+		give_moments(l, d->p, &(struct life_moment){
+			.why = LIFE_AT_REQUEST, .at = { l->now.change, d->ts_ns }, .number = rec->number,
+		});
+}
+
+/* ---- processes ---- */
+
+static void end_lives(struct lives *l, const struct process *p, enum life_end how)
+{
+	struct live_process *lp = live_process_of(l, p);
+
+	while (lp->blocks)
+		end_block(l, p, lp->blocks, how, category_now(l, p, &live_at(&l->blocks, lp->blocks)->life));
+	while (lp->allocations)
+		end_allocation(l, p, lp->allocations, how);
+}
+
+static void give_end(struct lives *l, const struct process *p, uint64_t ts_ns)
+{
+	give_moments(l, p, &(struct life_moment){ .why = LIFE_AT_END, .at = { l->now.change, ts_ns } });
+}
+
+/* The process still holds all its memory. */
+static void tell_end(struct lives *l, const struct delta *d)
+{
+	bool is_exit = d->kind == DELTA_EXIT;
+
+	if (is_exit)
+		give_end(l, d->p, d->ts_ns);
+	next_change(l, d->ts_ns);
+	end_lives(l, d->p, is_exit ? LIFE_EXIT : LIFE_EXEC);
+	live_process_restart(live_process_of(l, d->p));
+}
+
+static void give_process(struct lives *l, const struct process *p)
+{
+	live_process_give_peaks(live_process_of(l, p), p, process_number(p), l->to);
+	l->to->process(l->to->arg, &(struct life_process){
+		.number = process_number(p), .tgid = p->tgid, .ns_pid = p->ns_pid, .uid = p->uid,
+		.start_ns = p->start_ns, .attach_ns = p->attach_ts_ns,
+		.exit_ns = p->exited ? p->exit_ts_ns : 0, .exit_code = p->exit_code,
+		.from_start = p->from_start, .comm = p->comm, .cmdline = p->cmdline, .cgroup = p->cgroup,
+	});
+}
+
+static void tell_forget(struct lives *l, const struct delta *d)
+{
+	if (!d->forget.sum)
+		return;
+	give_process(l, d->p);
+	live_process_free(l->processes[d->p->index]);
+	l->processes[d->p->index] = NULL;
+}
+
+void lives_finish(struct lives *l)
+{
+	const struct processes *all = &l->ledger->processes;
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct process *p = all->list[i];
+
+		if (!p)
+			continue;
+		if (!p->exited)
+			give_end(l, p, l->ledger->now_ns);
+		end_lives(l, p, LIFE_NONE);
+		give_process(l, p);
+	}
+}
+
+static void (*const tellers[DELTA_COUNT])(struct lives *l, const struct delta *d) = {
+	[DELTA_ALLOC] = tell_alloc,
+	[DELTA_FREE] = tell_free,
+	[DELTA_RESTORE] = tell_alloc,
+	[DELTA_MOVE] = tell_change,
+	[DELTA_RESIZE] = tell_change,
+	[DELTA_CALL] = tell_call,
+	[DELTA_MARK] = tell_moment,
+	[DELTA_WINDOW] = tell_moment,
+	[DELTA_EXEC] = tell_end,
+	[DELTA_EXIT] = tell_end,
+	[DELTA_FORGET] = tell_forget,
+	[DELTA_NVML] = tell_nvml,
+	[DELTA_BLOCK_ALLOC] = tell_block,
+	[DELTA_BLOCK_FREE] = tell_block,
+	[DELTA_BLOCK_LOST] = tell_block,
+	[DELTA_BLOCK_BACK] = tell_block,
+	[DELTA_REQUEST_FAILED] = tell_request,
+	[DELTA_REQUEST_DECIDED] = tell_request,
+};
+
+void lives_see(void *lives, const struct delta *d)
+{
+	tellers[d->kind](lives, d);
+}
