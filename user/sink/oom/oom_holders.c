@@ -3,7 +3,7 @@
  * Prints who held the memory of a GPU when a request failed, the largest first, with shares of the GPU.
  *
  *     GPU 0  NVIDIA H100 80GB HBM3, 80 GiB
- *       76 GiB   95 %  pid 4242 python train.py, which asked
+ *       76 GiB   95 %  pid 4242 python train.py, its request failed
  *                      PyTorch 75 GiB: parameters 39.1 GiB, activations 25 GiB, cached 10.9 GiB
  *        3 GiB    3 %  pid 200 inference
  *        1 GiB    1 %  pid 300 (ollama), not traced
@@ -112,7 +112,7 @@ static void print_holder(struct page *page, const struct oom_view *v, const stru
 
 	put_share(out, r->held, total);
 	oom_text_process(out, v, r->proc);
-	out_text(out, has_asked ? ", which asked\n" : "\n");
+	out_text(out, has_asked ? ", its request failed\n" : "\n");
 	if (row && row->before_attach)
 		out_printf(out, "%*s%s of it from before the attach\n", TEXT_INDENT, "",
 			   human_bytes(row->before_attach).s);

@@ -89,8 +89,8 @@ static void nvml_line(struct out *out, const struct view *view, const struct vie
 	if (ordinal.s[0])
 		out_printf(&line, "%s: ", ordinal.s);
 	if (!row->has_nvml)
-		out_printf(&line, "%s since the attach; nvidia-smi's number is unknown",
-			   human_bytes(view_weight(row)).s);
+		out_printf(&line, "%s%s; nvidia-smi's number is unknown", human_bytes(view_weight(row)).s,
+			   proc->from_start ? "" : " since the attach");
 	else if (has_outgrown(proc, row))
 		print_end(&line, view, row);
 	else
@@ -110,7 +110,7 @@ static void print_peak(struct out *line, const struct view *view, const struct v
 static void print_before(struct out *line, const struct view_proc *proc, const struct view_row *row)
 {
 	if (has_outgrown(proc, row))
-		out_printf(line, "nvidia-smi showed %s, %s before  ", human_bytes(row->nvml).s,
+		out_printf(line, "nvidia-smi showed %s, %s before the end  ", human_bytes(row->nvml).s,
 			   human_duration(proc->exit_ts_ns - row->nvml_ts_ns).s);
 }
 

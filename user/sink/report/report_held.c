@@ -18,7 +18,7 @@ void report_held_moments(struct out *out, const struct view *view, const struct 
 	out_printf(out, "\n    GROWN: since %s", text_when(view, s->since_ns).s);
 	/* A negative number is no mistake: what a program has freed at its end is gone. */
 	if (t->has_exited)
-		out_text(out, " until the end, when a program has freed memory");
+		out_text(out, " until the end; what the program freed as it ended counts as freed");
 	if (s->iterations)
 		out_printf(out, "; EACH ITER.: mean of the last %s", human_count(s->iterations).s);
 }

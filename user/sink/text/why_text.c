@@ -32,7 +32,7 @@ static const struct {
 	[OOM_CAUSE_POOL] = { "CUDA's memory pools", NULL, " that no allocation uses" },
 	[OOM_CAUSE_REQUEST] = { "a large request", NULL, NULL },
 	[OOM_CAUSE_ACTIVATIONS] = { "one iteration needs too much", "takes", " of activations" },
-	[OOM_CAUSE_LIMIT] = { "PyTorch's own limit", NULL, " held by PyTorch" },
+	[OOM_CAUSE_LIMIT] = { "PyTorch's own limit", NULL, " were held" },
 	[OOM_CAUSE_OTHER_LIMIT] = { "a limit other than the GPU's memory", NULL, " were free" },
 	[OOM_CAUSE_UNEXPLAINED] = { "not known why", NULL, " held by the traced processes" },
 	[OOM_CAUSE_HOST] = { "too little host memory", NULL, " held by the traced processes" },
