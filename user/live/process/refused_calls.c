@@ -80,8 +80,9 @@ static const struct confine_call refused[] = {
 #ifdef __NR_iopl
 	CALL(iopl), CALL(ioperm), CALL(modify_ldt),
 #endif
-	/* files that no path leads to, devices, and owners, modes and attributes of files */
-	CALL(open_by_handle_at), CALL(mknodat), CALL(linkat), CALL(symlinkat), CALL(fchmod), CALL(fchmodat),
+	/* files that no path leads to, devices, and owners, modes and attributes of files; linkat() gives a whole
+	 * output its name */
+	CALL(open_by_handle_at), CALL(mknodat), CALL(symlinkat), CALL(fchmod), CALL(fchmodat),
 	CALL(fchmodat2), CALL(fchown), CALL(fchownat), CALL(setxattr), CALL(lsetxattr), CALL(fsetxattr),
 	CALL(setxattrat), CALL(removexattr), CALL(lremovexattr), CALL(fremovexattr), CALL(removexattrat),
 	CALL(file_setattr), CALL_IF(ioctl, 1, 0xffffffff, FS_IOC_SETFLAGS),
