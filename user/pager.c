@@ -109,6 +109,12 @@ static void leave_signals(struct pager *pager)
 	sigaction(SIGQUIT, &ignore, &pager->old_quit);
 }
 
+static void take_signals_back(const struct pager *pager)
+{
+	sigaction(SIGINT, &pager->old_int, NULL);
+	sigaction(SIGQUIT, &pager->old_quit, NULL);
+}
+
 static void send_output(struct pager *pager, int to)
 {
 	pager->old_out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -128,6 +134,7 @@ void pager_start(struct pager *pager, const struct options *options)
 	*pager = (struct pager){ .old_out = -1, .old_err = -1, .command = command };
 	if (!is_paged(options) || (command ? !*command || !strcmp(command, "cat") : !less) || pipe2(ends, O_CLOEXEC))
 		return;
+	leave_signals(pager); /* first: the pager may ask for Ctrl-C at once */
 	pager->pid = fork();
 	if (!pager->pid) {
 		dup2(ends[0], STDIN_FILENO);
@@ -137,9 +144,9 @@ void pager_start(struct pager *pager, const struct options *options)
 	if (pager->pid < 0) {
 		close(ends[1]);
 		pager->pid = 0;
+		take_signals_back(pager);
 		return;
 	}
-	leave_signals(pager);
 	send_output(pager, ends[1]);
 }
 
@@ -161,8 +168,7 @@ int pager_end(struct pager *pager, int err)
 	take_output_back(pager->old_err, STDERR_FILENO);
 	while (waitpid(pager->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	sigaction(SIGINT, &pager->old_int, NULL);
-	sigaction(SIGQUIT, &pager->old_quit, NULL);
+	take_signals_back(pager);
 	pager->pid = 0;
 	if (WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127)) {
 		say("the pager '%s' does not run; --no-pager prints without a pager", pager->command ?: "less");
