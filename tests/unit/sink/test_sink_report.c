@@ -493,7 +493,7 @@ static void test_nothing_found(void **state)
 	check_says("CACHE   PyTorch reserves 4 GiB; no tensor has needed 2.9 GiB of it in the last 10 s torch.cuda.empty_cache()", "FOUND");
 	now.rows[0].torch.reserved.live = 1700 * MIB;
 	now.gpus[1].has_memory = false;
-	check_says("other processes (NVML gave no numbers)", "in the way");
+	check_says("other processes (NVML gave no numbers of the whole GPU)", "in the way");
 	now.view.session.layers = GMT_LAYER_NVML;
 	check_says("failed requests (calls were not traced)", "no request failed");
 	now.procs[0].ooms[GMT_OOM_FATAL] = 1;

@@ -239,7 +239,8 @@ void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct s
 	b->caller_of[stack] = caller_of(b, by, &verdict);
 	sums_count(&b->stacks, stack, &held);
 	sums_count(&b->lines, b->line_of[stack], &held);
-	sums_count(&b->modules, b->frames->stacks[stack].module, &held);
+	/* The driver keeps what a kernel's first launch needs for all modules. */
+	sums_count(&b->modules, verdict.is_driver ? MODULE_PATHS_NONE : b->frames->stacks[stack].module, &held);
 }
 
 /* ---- stacks and symbols that the view shows ---- */

@@ -36,14 +36,14 @@ static void print_asker(struct out *out, const struct oom_view *v)
 	out_pad(out, (int)(NAME_COLUMNS + 2 - used));
 }
 
-/* A request that a retry satisfied may have no picture, and then no cause is known. */
+/* Of a request that a retry satisfied, nothing needs to be done. */
 static const char *name_cause(const struct oom_view *v)
 {
 	if (v->rec.outcome == GMT_OOM_NONE)
 		return "none failed";
-	if (v->verdict.cause_count)
-		return oom_cause_word(v->verdict.causes[0].kind);
-	return v->rec.outcome == GMT_OOM_RETRY ? "a retry succeeded" : "-";
+	if (v->rec.outcome == GMT_OOM_RETRY)
+		return "a retry succeeded";
+	return v->verdict.cause_count ? oom_cause_word(v->verdict.causes[0].kind) : "-";
 }
 
 void oom_print_row(struct out *out, const struct oom_view *v, const struct sink_opts *opts)

@@ -5,7 +5,7 @@
  *         LIVE   COUNT  AT PEAK      GROWN  EACH ITER.  BY LINE OF THE PROGRAM
  *      1.5 GiB      12  1.8 GiB   +100 MiB    +832 KiB  train.py:212 forward
  *
- * The column EACH ITER. is left out where no iterations are known.
+ * The column GROWN is left out of a process that has ended, EACH ITER. where no iterations are known.
  */
 #ifndef GPUMEMTRACE_SINK_REPORT_REPORT_HELD_H
 #define GPUMEMTRACE_SINK_REPORT_REPORT_HELD_H

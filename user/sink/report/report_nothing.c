@@ -32,7 +32,7 @@ static const char *const reasons[] = {
 	[LOOKED_NO_STACKS] = "no stack traces were taken",
 	[LOOKED_NO_TRAINING] = "no training was seen",
 	[LOOKED_OLD_BLOCKS] = "some of PyTorch's memory is older than the attach",
-	[LOOKED_NO_NVML] = "NVML gave no numbers",
+	[LOOKED_NO_NVML] = "NVML gave no numbers of the whole GPU",
 	[LOOKED_NO_BLOCK_STACKS] = "--block-stacks records them",
 };
 
