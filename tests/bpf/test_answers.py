@@ -137,7 +137,7 @@ def without_stacks():
     check(any("--block-stacks" in line for line in head), *head)
     # no line is blamed for the context and for the memory in which PyTorch's tensors lie
     check(any(line.endswith(" CUDA context") for line in head), "the context is not apart", *head)
-    check(any("PyTorch's reserve, for torch_leaks.py:" in line for line in head), "nor the reserve", *head)
+    check(any("PyTorch's reserve, obtained at torch_leaks.py:" in line for line in head), "nor the reserve", *head)
     check(any(re.search("full in about .* iterations", line) for line in head), "the time is missing", *head)
     equal(modules, {}, "modules without stack traces of blocks")
 
