@@ -162,12 +162,14 @@ int out_file_random(unsigned int *number)
 /* A name beside the path that nobody can guess. 0 or -errno. */
 static int make_beside(const char *path, char *name, size_t size)
 {
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	size_t length = strlen(base), most = NAME_MAX - strlen(".12345678.tmp");
 	unsigned int number;
-	int err = out_file_random(&number);
+	int err = out_file_random(&number), kept = (int)(base - path) + (int)(length < most ? length : most);
 
 	if (err)
 		return err;
-	return (size_t)snprintf(name, size, "%s.%08x.tmp", path, number) >= size ? -ENAMETOOLONG : 0;
+	return (size_t)snprintf(name, size, "%.*s.%08x.tmp", kept, path, number) >= size ? -ENAMETOOLONG : 0;
 }
 
 int out_file_create_beside(const char *path, char *name, size_t size)

@@ -328,6 +328,44 @@ static void parts_are_exact(void **state)
 	free(lives);
 }
 
+/* A mark every ten seconds, and a change in between, for weeks: the past keeps its moments. */
+static void marks_leave_the_past(void **state)
+{
+	uint32_t past = 0;
+	struct series s;
+
+	(void)state;
+	series_init(&s, 0);
+	for (uint64_t i = 1; i <= 200000; i++) {
+		(i % 2 ? series_add : series_remove)(&s, 1, 0, 100, 10 * i * SECOND);
+		series_moment(&s, SERIES_MARK, 0, 10 * i * SECOND + 1);
+	}
+	for (uint32_t i = 0; i < s.frame_count; i++)
+		past += s.frames[i].ts_ns < 1000000 * SECOND;
+	assert_in_range(past, s.frame_count / 8, s.frame_count);
+	series_fini(&s);
+}
+
+/* What a key without room holds is found where it was booked, also when there is room again. */
+static void room_comes_too_late(void **state)
+{
+	struct series s;
+
+	(void)state;
+	series_init(&s, 0);
+	series_limit(&s, 1);
+	for (uint32_t stack = 1; stack < 1000; stack++)
+		series_add(&s, stack, 0, 1000, stack * SECOND);
+	assert_true(s.keys_merged);
+	series_limit(&s, 1 << 20);
+	series_add(&s, 999, 0, 10, 2000 * SECOND);
+	series_remove(&s, 999, 0, 1000, 2001 * SECOND);
+	series_remove(&s, 999, 0, 10, 2002 * SECOND);
+	assert_int_equal(s.unknown, 0);
+	assert_int_equal(s.sums.live, 998 * 1000);
+	series_fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +377,8 @@ int main(void)
 		cmocka_unit_test(the_bound_holds),
 		cmocka_unit_test(random_changes),
 		cmocka_unit_test(parts_are_exact),
+		cmocka_unit_test(marks_leave_the_past),
+		cmocka_unit_test(room_comes_too_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,8 @@ void series_limit(struct series *s, uint64_t points_most)
 	uint64_t keys = points_most / SERIES_POINTS_EACH_KEY;
 
 	keys = keys < SERIES_KEYS_MIN ? SERIES_KEYS_MIN : keys;
+	if (s->keys_merged && keys > s->keys_most)
+		keys = s->keys_most;
 	s->keys_most = keys < s->key_count ? s->key_count : keys < KEY_NONE ? (uint32_t)keys : KEY_NONE - 1;
 	/* The merged list of all keys has room. */
 	s->points_most = (uint64_t)SERIES_POINTS_EACH_KEY * (s->keys_most + 1);

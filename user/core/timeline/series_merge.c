@@ -148,6 +148,8 @@ void series_fit(struct series *s, enum series_why why)
 		thin_moments(s, false);
 	if (s->point_count <= s->points_most && s->frame_count <= SERIES_FRAMES_MAX)
 		return;
+	/* Moments begin frames of their own, which may fit into the slots of today. */
+	merge_slots(s);
 	while (is_too_long(s) && s->frame_count > 1) {
 		/* Where most frames are moments, longer slots do not help. */
 		if (s->by_why[SERIES_TIME] < s->frame_count / 2 || s->shift == SERIES_SHIFT_MAX)

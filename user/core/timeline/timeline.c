@@ -284,7 +284,7 @@ static struct timeline_process *known_process(struct timeline *t, const struct p
 	return p ? (struct timeline_process *)timeline_find(t, p) : NULL;
 }
 
-/* A call has ended: all that it changed is known. */
+/* A call has ended, and all that it changed is known; or NVML has told its number. */
 static void see_call(struct timeline *t, const struct delta *d)
 {
 	struct timeline_process *tp = known_process(t, d->p);
@@ -361,11 +361,15 @@ void timeline_see_end(void *timeline, const struct delta *d)
 	struct rangemap_pos pos = { 0 };
 	const struct range *block;
 
+	for (unsigned int i = 0; tp && i < tp->device_count; i++)
+		if (tp->devices[i])
+			series_close(&tp->devices[i]->blocks);
 	while (tp && f && (block = rangemap_next(&f->blocks, &pos))) {
 		unsigned int gpu = (unsigned int)block->gpu;
 
 		if (!(block->aux & BLOCK_LOST) && gpu < tp->device_count && tp->devices[gpu])
-			note_purpose(t, f, tp->devices[gpu], block, framework_category(f, block, true), d->ts_ns);
+			note_purpose(t, f, tp->devices[gpu], block, framework_category(f, block, true),
+				     SERIES_NOW);
 	}
 }
 
@@ -410,6 +414,7 @@ static void (*const seers[DELTA_COUNT])(struct timeline *t, const struct delta *
 	[DELTA_BLOCK_LOST] = see_block,
 	[DELTA_BLOCK_BACK] = see_block,
 	[DELTA_CALL] = see_call,
+	[DELTA_NVML] = see_call,
 	[DELTA_MARK] = see_moment,
 	[DELTA_WINDOW] = see_window,
 	[DELTA_REQUEST_FAILED] = see_moment,

@@ -83,12 +83,20 @@ static void prepare_insert(struct db *db, enum db_table table, size_t count)
 	note_code(db, sqlite3_prepare_v3(db->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT, &db->inserts[table], NULL));
 }
 
-/* Another process may have chosen the text. */
+/* Bytes of the character at the start that a database may show; 0: the first byte is none of one. Another process may
+ * have chosen the text, and a terminal obeys control characters. */
+static size_t shown_bytes(const char *text, size_t size)
+{
+	uint32_t code;
+
+	return human_is_control(text, size, &code) || !text[0] ? 0 : human_utf8(text, size);
+}
+
 static bool is_clean(const char *text, size_t size)
 {
 	for (size_t i = 0, n; i < size; i += n) {
-		n = human_utf8(text + i, size - i);
-		if (!n || !text[i])
+		n = shown_bytes(text + i, size - i);
+		if (!n)
 			return false;
 	}
 	return true;
@@ -104,8 +112,8 @@ static const char *text_in_utf8(struct db *db, const char *text, size_t size)
 		db->clean = xmalloc(size);
 	}
 	for (size_t i = 0, n; i < size; i += n) {
-		n = human_utf8(text + i, size - i);
-		if (n && text[i]) {
+		n = shown_bytes(text + i, size - i);
+		if (n) {
 			memcpy(db->clean + i, text + i, n);
 		} else {
 			db->clean[i] = '?';

@@ -97,7 +97,7 @@ static void put_frame_rows(struct sqlite_stream *s, const struct frames *frames)
 		const struct frames_symbol *symbol = &frames->symbols[i];
 
 		DB_ADD(s->db, DB_FRAME, db_number(i), db_text(symbol->function), db_text(symbol->file),
-		       db_known(symbol->line), db_text(symbol->module), db_number(symbol->offset),
+		       db_known(symbol->line), db_text(symbol->module), db_known(symbol->offset),
 		       db_number(symbol->kind == GMT_SYMBOL_PYTHON),
 		       db_number((symbol->flags & GMT_SYMBOL_INLINED) != 0),
 		       db_number((symbol->flags & GMT_SYMBOL_GUESSED) != 0));

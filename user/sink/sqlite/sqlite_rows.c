@@ -109,12 +109,13 @@ static void put_request(void *arg, uint32_t process, int gpu, uint64_t change, c
 
 static void put_process_row(void *arg, const struct life_process *p)
 {
+	bool has_status = p->exit_ns && p->exit_code != GMT_EXIT_CODE_UNKNOWN;
 	struct sqlite_stream *s = arg;
 
 	DB_ADD(s->db, DB_PROCESS, db_number(p->number), db_number(p->tgid), db_known(p->ns_pid), db_number(p->uid),
 	       db_text(p->comm), db_text(p->cmdline), db_text(p->cgroup), db_number(p->from_start),
 	       db_number(p->attach_ns), db_known(p->exit_ns),
-	       p->exit_ns ? db_number((uint64_t)(int64_t)p->exit_code) : db_none());
+	       has_status ? db_number((uint64_t)(int64_t)p->exit_code) : db_none());
 }
 
 const struct life_taker sqlite_takers = {

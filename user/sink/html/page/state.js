@@ -88,7 +88,7 @@ function peakTime() {
 function instants() {
 	const chosen = [state.a, state.b].filter(time => time !== null).sort((a, b) => a - b);
 	if (!chosen.length)
-		return { a: 0, b: peakTime(), names: ["at the beginning", "at the peak"] };
+		return { a: 0, b: peakTime(), names: ["at the beginning", "at the highest moment"] };
 	if (chosen.length === 1)
 		return { a: 0, b: chosen[0], names: ["at the beginning", "at A"] };
 	return { a: chosen[0], b: chosen[1], names: ["at A", "at B"] };

@@ -84,8 +84,8 @@ function showBounds() {
 		processName(process) + " was attached at " + timeText(process.attach_ns) + ": older memory is not shown.");
 	bounds.textContent = [
 		"Exact at " + frames + " moments: requests that failed, marks, ends of iterations, and a moment about each " +
-			(slot / 1e6).toPrecision(2) + " ms where memory changed. Between two moments the sum of a process lies " +
-			"within the bounds that the pointer shows.",
+			(slot / 1e6).toPrecision(2) + " ms where memory changed. What came and went between two moments " +
+			"is in the report's peaks alone.",
 		...[ITERATION, MARK, REQUEST].filter(why => left[why]).map(why =>
 			left[why] + " x " + WHY[why] + " without an exact moment."),
 		merged ? merged + " allocations are shown without their stack trace, for want of room." : "", ...late,
