@@ -258,7 +258,7 @@ def keeps(browser):
     browser.key("g")
     browser.key("f")
     browser.key("ArrowDown")
-    settle(browser, "flame=freed")
+    settle(browser, "chosen=")
     check("keys group, choose, and change the flame graph", re.search("by=use.*chosen=.*flame=freed", browser.run("location.hash")),
           browser.run("location.hash"))
     shown, before = browser.run("location.href"), rows(browser)
