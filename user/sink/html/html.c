@@ -67,9 +67,9 @@ const struct sink sink_html = {
 	.manual = "At the end, write one HTML file (suffix `.html`) for a browser, which needs no network and no"
 		  " other file: what stands out, memory over time by who holds it, and the report. The page is exact"
 		  " at requests that failed, at marks and at the ends of iterations; memory that came and went"
-		  " between two moments of the page is in the report alone. While tracing, this option implies `--block-stacks` and"
-		  " `--requested-sizes`. The page shows command lines and paths, unless `--redact`"
-		  " is given. `-` is standard output; the report then goes to standard error.",
+		  " between two moments of the page is in the report alone. While tracing, this option implies"
+		  " `--block-stacks` and `--requested-sizes`. The page shows command lines and paths, unless"
+		  " `--redact` is given. `-` is standard output; the report then goes to standard error.",
 	.suffix = ".html",
 	.wants = SINK_WANTS_BLOCKS | SINK_WANTS_TIMELINE,
 	.write = write_page,
