@@ -26,14 +26,22 @@ def line_of(report, finding):
     return f"{os.path.basename(symbol['file'])}:{symbol['line']}" if symbol.get("file") and symbol.get("line") else None
 
 
-def found_in(path):
-    """[(command, finding, cause or line)] of the report."""
+def report_of(path):
     done = subprocess.run([TOOL, "report", "--json", "-q", path], capture_output=True, text=True, timeout=100, check=True)
     reports = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert len(reports) == 1 and reports[0]["type"] == "report", done.stdout[:200]
-    processes = reports[0]["processes"]
+    return reports[0]
+
+
+def findings_of(report):
+    """[(command, finding, cause or line)] of the report."""
+    processes = report["processes"]
     return [(name_of(processes[f["process"]]) if f["process"] is not None else "a GPU", f["finding"],
-             line_of(reports[0], f) if f["finding"] in ACCUSING else f["cause"]) for f in reports[0]["findings"]]
+             line_of(report, f) if f["finding"] in ACCUSING else f["cause"]) for f in report["findings"]]
+
+
+def found_in(path):
+    return findings_of(report_of(path))
 
 
 def is_same(found, true):
