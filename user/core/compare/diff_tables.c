@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/amounts.h"
 #include "base/xalloc.h"
 
 static void add_amount(struct diff_amount *to, const struct held_entry *entry)
@@ -25,9 +26,7 @@ static void add_to_row(struct diff_row *row, const struct held_entry *entry)
 
 static uint64_t change_size(const struct diff_row *row)
 {
-	int64_t bytes = diff_bytes(&row->amount);
-
-	return bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
+	return magnitude_of(diff_bytes(&row->amount));
 }
 
 static int64_t most_of(const struct diff_row *row)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amounts.h"
 #include "base/xalloc.h"
 #include "core/view/thresholds.h"
 
@@ -183,11 +184,6 @@ static enum held_table find_telling(const struct ranks *r)
 	return lines->count && view_line_has_code(lines->rows[0].line) ? HELD_LINES : HELD_CALLS;
 }
 
-static uint64_t size_of_change(int64_t bytes)
-{
-	return bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
-}
-
 static void find_odd_row(const struct ranks *r, struct ranks_odd *odd)
 {
 	const struct ranks_table *t = &r->tables[r->telling];
@@ -196,7 +192,7 @@ static void find_odd_row(const struct ranks *r, struct ranks_odd *odd)
 	for (size_t i = 0; i < t->count; i++) {
 		int64_t change = beyond_median(&t->rows[i], odd->rank);
 
-		if ((change < 0) != (odd->difference < 0) || size_of_change(change) <= size_of_change(odd->of_row))
+		if ((change < 0) != (odd->difference < 0) || magnitude_of(change) <= magnitude_of(odd->of_row))
 			continue;
 		odd->row = i;
 		odd->of_row = change;
@@ -206,7 +202,7 @@ static void find_odd_row(const struct ranks *r, struct ranks_odd *odd)
 static int compare_odd(const void *left, const void *right)
 {
 	const struct ranks_odd *a = left, *b = right;
-	uint64_t x = size_of_change(a->difference), y = size_of_change(b->difference);
+	uint64_t x = magnitude_of(a->difference), y = magnitude_of(b->difference);
 
 	if (x != y)
 		return x < y ? 1 : -1;
@@ -221,7 +217,7 @@ static void find_odd(struct ranks *r)
 	for (size_t i = 0; i < r->count; i++) {
 		struct ranks_odd odd = { .rank = i, .difference = beyond_median(all, i) };
 
-		if (!is_much(size_of_change(odd.difference), RANK_BYTES, (uint64_t)all->bytes[all->spread.median],
+		if (!is_much(magnitude_of(odd.difference), RANK_BYTES, (uint64_t)all->bytes[all->spread.median],
 			     RANK_SHARE))
 			continue;
 		find_odd_row(r, &odd);

@@ -28,6 +28,8 @@ unsigned int framework_device_number(const struct framework *f, unsigned int row
 /* CUDA's number of a row's GPU in the process: by the process's calls, or else by the framework's reports, if the
  * process uses no other GPU. ORDINAL_NONE: nothing has told the number. */
 unsigned int framework_ordinal(const struct framework *f, const struct process *p, unsigned int row);
+/* What all devices that have the row of the account have reserved. */
+uint64_t framework_reserved(const struct framework *f, unsigned int row);
 /* The stacks (by stack id) that allocated segments, also those that have ended; NULL: there are none. */
 const struct hash *framework_segment_stacks(const struct framework *f);
 /* Who waited for the stacks of autograd's threads (waiting.h); NULL: nobody has. */

@@ -106,6 +106,15 @@ unsigned int framework_device_number(const struct framework *f, unsigned int row
 	return d ? (unsigned int)(d - f->devices) : ORDINAL_NONE;
 }
 
+uint64_t framework_reserved(const struct framework *f, unsigned int row)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; f && i < f->count; i++)
+		sum += f->devices[i].row == row ? f->devices[i].reserved.live : 0;
+	return sum;
+}
+
 unsigned int framework_ordinal(const struct framework *f, const struct process *p, unsigned int row)
 {
 	unsigned int ordinal = process_ordinal(p, p->account.rows[row].gpu);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "core/framework/framework_state.h"
+#include "core/framework/framework.h"
 
 void live_process_free(struct live_process *lp)
 {
@@ -52,15 +52,6 @@ void live_process_give_peaks(const struct live_process *lp, const struct process
 	}
 }
 
-static uint64_t reserved_in_row(const struct framework *f, unsigned int row)
-{
-	uint64_t sum = 0;
-
-	for (unsigned int i = 0; f && i < f->count; i++)
-		sum += f->devices[i].row == row ? f->devices[i].reserved.live : 0;
-	return sum;
-}
-
 static void give_level(struct live_row *row, const struct life_level *level, const struct life_taker *to)
 {
 	if (row->levels[level->of] == level->bytes)
@@ -80,7 +71,7 @@ void live_process_levels(struct live_process *lp, const struct process *p, const
 		level.bytes = row->physical.live;
 		give_level(live_row_of(lp, i), &level, to);
 		level.of = LIFE_LEVEL_RESERVED;
-		level.bytes = reserved_in_row(f, i);
+		level.bytes = framework_reserved(f, i);
 		give_level(live_row_of(lp, i), &level, to);
 	}
 }

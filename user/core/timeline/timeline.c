@@ -256,18 +256,10 @@ static void see_block(struct timeline *t, const struct delta *d)
 
 /* ---- sums beside the calls ---- */
 
-static uint64_t reserved_of(const struct timeline *t, const struct process *p, unsigned int row)
-{
-	const struct framework *f = frameworks_of(t->frameworks, p);
-	uint64_t sum = 0;
-
-	for (unsigned int i = 0; f && i < f->count; i++)
-		sum += f->devices[i].row == row ? f->devices[i].reserved.live : 0;
-	return sum;
-}
-
 static void set_levels(struct timeline *t, struct timeline_process *tp, uint64_t ts_ns)
 {
+	const struct framework *f = frameworks_of(t->frameworks, tp->of);
+
 	for (unsigned int i = 0; i < tp->line_count; i++) {
 		const struct row *row = &tp->of->account.rows[i];
 
@@ -275,7 +267,7 @@ static void set_levels(struct timeline *t, struct timeline_process *tp, uint64_t
 			continue;
 		series_set(&tp->lines[i]->levels, 0, TIMELINE_PHYSICAL, row->physical.live, ts_ns);
 		series_set(&tp->lines[i]->levels, 0, TIMELINE_NVML, row->nvml.has ? row->nvml.used : 0, ts_ns);
-		series_set(&tp->lines[i]->levels, 0, TIMELINE_RESERVED, reserved_of(t, tp->of, i), ts_ns);
+		series_set(&tp->lines[i]->levels, 0, TIMELINE_RESERVED, framework_reserved(f, i), ts_ns);
 	}
 }
 

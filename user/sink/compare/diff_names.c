@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sink/compare/diff_names.h"
 
+#include "base/amounts.h"
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/compare/held_name.h"
@@ -37,11 +38,6 @@ static void print_change(struct out *out, const struct diff *d, enum held_table 
 {
 	diff_name(out, d, kind, row);
 	out_printf(out, " %s", human_signed_bytes(diff_bytes(&row->amount)).s);
-}
-
-static uint64_t magnitude_of(int64_t bytes)
-{
-	return bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
 }
 
 /* One row explains the difference, or two, of which one may go the other way. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/amounts.h"
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/compare/held_name.h"
@@ -61,11 +62,6 @@ static struct human bytes_text(int64_t bytes)
 	return bytes < 0 ? human_signed_bytes(bytes) : human_bytes((uint64_t)bytes);
 }
 
-static uint64_t plain_size(int64_t bytes)
-{
-	return bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
-}
-
 static void name_row(struct out *out, const struct ranks *r, enum held_table table, const struct ranks_row *row)
 {
 	held_name(out, view_of_rank(r, row->shown), table, row->line, row->index);
@@ -76,7 +72,7 @@ static void print_odd(struct out *out, const struct ranks *r, const struct ranks
 	const struct ranks_row *all = &r->tables[HELD_LINES].all;
 
 	ranks_name(out, r, odd->rank);
-	out_printf(out, " holds %s %s%s than ", human_bytes(plain_size(odd->difference)).s,
+	out_printf(out, " holds %s %s%s than ", human_bytes(magnitude_of(odd->difference)).s,
 		   odd->difference > 0 ? "more" : "less", r->is_tensors ? " in tensors" : "");
 	if (r->count > 2)
 		out_printf(out, "the median of %zu ranks (%s)", r->count,
@@ -85,8 +81,8 @@ static void print_odd(struct out *out, const struct ranks *r, const struct ranks
 		ranks_name(out, r, all->spread.median);
 	if (odd->row == RANKS_NONE)
 		return;
-	if (plain_size(odd->of_row) <= plain_size(odd->difference))
-		out_printf(out, ": %s of them ", human_bytes(plain_size(odd->of_row)).s);
+	if (magnitude_of(odd->of_row) <= magnitude_of(odd->difference))
+		out_printf(out, ": %s of them ", human_bytes(magnitude_of(odd->of_row)).s);
 	else
 		out_printf(out, ": %s by ", human_signed_bytes(odd->of_row).s);
 	name_row(out, r, r->telling, &r->tables[r->telling].rows[odd->row]);

@@ -24,7 +24,7 @@ static void print_part(struct out *line, const char *name, int64_t bytes)
 {
 	if (bytes)
 		out_printf(line, "  %c %s %s", bytes < 0 ? '-' : '+', name,
-			   human_bytes(bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes).s);
+			   human_bytes(magnitude_of(bytes)).s);
 }
 
 /* NVML's last number is from before memory that the process got and held until its end. */
