@@ -44,6 +44,23 @@ static void test_a_tiny_neighbour(void **state)
 	SAYS(&r, "another process: pid", "WHY    GPU 1 is full");
 }
 
+/* Together they held more than others can have held at the failure: one of them has ended since, and nobody is named. */
+static void test_neighbours_of_another_moment(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r);
+	CALL(&r, cuMemAlloc_v2, A, 20 * GiB);
+	records_gpu_memory(&r, 1, GiB, 78 * GiB);
+	records_neighbour(&r, 1, 4242, 24 * GiB, "ended");
+	records_neighbour(&r, 1, 77, 38 * GiB, "python");
+	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
+	CALL(&r, cuMemGetInfo_v2, GiB, 80 * GiB);
+	records_exit(&r, 256);
+	SAYS(&r, "4242", "WHY    other processes: the driver and processes that are not traced hold 59 GiB of 80 GiB");
+}
+
 /* A context has no size: a process that holds little is not in the way, and a GPU with much free memory is not full. */
 static void test_much_room_for_a_context(void **state)
 {
@@ -540,7 +557,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_room_for_a_large_request),
-		cmocka_unit_test(test_a_tiny_neighbour),
+		cmocka_unit_test(test_a_tiny_neighbour), cmocka_unit_test(test_neighbours_of_another_moment),
 		cmocka_unit_test(test_much_room_for_a_context),
 		cmocka_unit_test(test_others_with_what_was_free),
 		cmocka_unit_test(test_untraced_is_not_none), cmocka_unit_test(test_untraced_by_nvml),

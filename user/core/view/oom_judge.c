@@ -49,18 +49,42 @@ static bool is_near_failure(const struct oom_view *v, uint64_t ts_ns)
 	return time_to_failure(v, ts_ns) <= NVML_FRESH_NS;
 }
 
+static void forget_list(struct view_gpu *g)
+{
+	g->neighbour_count = 0;
+	g->more_neighbours = 0;
+	g->more_bytes = 0;
+}
+
 /* Who held a GPU long before or after says nothing of the failure. */
 static void forget_neighbours(struct oom_view *v)
 {
 	for (size_t i = 0; i < v->view.gpu_count; i++) {
 		struct view_gpu *g = &v->view.gpus[i];
 
-		if (time_to_failure(v, g->memory_ts_ns) <= NEIGHBOURS_FRESH_NS)
-			continue;
-		g->neighbour_count = 0;
-		g->more_neighbours = 0;
-		g->more_bytes = 0;
+		if (time_to_failure(v, g->memory_ts_ns) > NEIGHBOURS_FRESH_NS)
+			forget_list(g);
 	}
+}
+
+static uint64_t listed_bytes(const struct view_gpu *g)
+{
+	uint64_t sum = g->more_bytes;
+
+	for (size_t i = 0; i < g->neighbour_count; i++)
+		sum = g->neighbours[i].bytes > UINT64_MAX - sum ? UINT64_MAX : sum + g->neighbours[i].bytes;
+	return sum;
+}
+
+/* CUDA told what was free at the failure. Processes that held more are of another moment: one of them may have ended,
+ * and must not be blamed. */
+static void forget_those_before(struct oom_view *v, const struct oom_facts *f)
+{
+	struct view_gpu *g = v->gpu == VIEW_GPU_UNKNOWN ? NULL : &v->view.gpus[v->gpu];
+
+	if (g && f->has_free == OOM_FREE_TOLD && f->has_untraced &&
+	    listed_bytes(g) > f->untraced + share_of(f->total, DRIVER_SHARE))
+		forget_list(g);
 }
 
 /* Where CUDA did not tell what was free, NVML may have told who holds the GPU. */
@@ -110,10 +134,8 @@ static void judge_unlisted(const struct oom_view *v, struct oom_facts *f)
 	uint64_t of_others = f->untraced, drivers = share_of(f->total, DRIVER_SHARE);
 
 	f->unlisted = f->untraced;
-	for (size_t i = 0; g && i < g->neighbour_count; i++)
-		f->unlisted -= g->neighbours[i].bytes < f->unlisted ? g->neighbours[i].bytes : f->unlisted;
 	if (g)
-		f->unlisted -= g->more_bytes < f->unlisted ? g->more_bytes : f->unlisted;
+		f->unlisted -= listed_bytes(g) < f->unlisted ? listed_bytes(g) : f->unlisted;
 	if (f->unlisted < f->untraced)
 		of_others = f->untraced - f->unlisted;
 	else
@@ -230,6 +252,7 @@ void oom_judge(struct oom_view *v)
 	if (!f->is_of_gpu || v->rec.outcome == GMT_OOM_NONE)
 		return;
 	free_memory(v, f);
+	forget_those_before(v, f);
 	judge_unlisted(v, f);
 	if (!f->asked)             /* such as a context, whose size is not known */
 		return;
