@@ -217,7 +217,8 @@ def moved(folder):
     def elsewhere(line, texts):
         return line, [texts[0], texts[1], texts[2].replace(b"train.py", b"other/train.py")]
 
-    for name, edit, match in (("shifted.gmt", shift, "function"), ("elsewhere.gmt", elsewhere, "file_name")):
+    for name, edit, match, how in (("shifted.gmt", shift, "function", "function, as"),
+                                   ("elsewhere.gmt", elsewhere, "file_name", "the name of the file, which")):
         value = diff(WORDS, edited(WORDS, folder, name, edit))
         lines = value["tables"]["lines"]["rows"]
         of_program = [row for row in lines if row["a_line"] and row["a_line"]["file"].endswith("train.py")]
@@ -225,7 +226,9 @@ def moved(folder):
               all(row["matched_by"] == match for row in of_program) and not any(r["difference_bytes"] for r in lines) and
               value["moved_lines"] == len(of_program), [(r["name"], r["matched_by"], r["state"]) for r in lines])
         text = run("diff", "--full", WORDS, os.path.join(folder, name))[1]
-        check("... and the text says so", f"{len(of_program)} lines are matched by function" in text, text)
+        said = " ".join(text.split())
+        check("... and the text says this, and nothing else", f"{len(of_program)} lines are matched by {how}" in said and
+              said.count("matched by") == 1, text)
     check("a line that both recordings know has not moved", not any(row["matched_by"] != "name" for row in
           diff(WORDS + "@iteration=3", WORDS + "@peak")["tables"]["lines"]["rows"]))
 

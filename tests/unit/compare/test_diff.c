@@ -87,7 +87,8 @@ static void moved_lines_are_matched_by_order(void **state)
 	assert_int_equal(d.tables[HELD_LINES].count, 2);
 	assert_row(&d.tables[HELD_LINES].rows[0], 5 * MIB, 50 * MIB, DIFF_BY_FUNCTION);
 	assert_row(&d.tables[HELD_LINES].rows[1], 1 * MIB, 2 * MIB, DIFF_BY_FUNCTION);
-	assert_int_equal(d.moved, 2);
+	assert_int_equal(d.matched[DIFF_BY_FUNCTION], 2);
+	assert_int_equal(d.matched[DIFF_BY_FILE_NAME], 0);
 	diff_free(&d);
 }
 
@@ -106,6 +107,8 @@ static void lines_of_another_folder_are_matched_by_number(void **state)
 	assert_int_equal(d.tables[HELD_LINES].count, 2);
 	assert_row(&d.tables[HELD_LINES].rows[0], 5 * MIB, 7 * MIB, DIFF_BY_FILE_NAME);
 	assert_row(&d.tables[HELD_LINES].rows[1], 1 * MIB, 0, DIFF_BY_NAME);
+	assert_int_equal(d.matched[DIFF_BY_FUNCTION], 0);
+	assert_int_equal(d.matched[DIFF_BY_FILE_NAME], 1);
 	diff_free(&d);
 }
 
@@ -122,7 +125,7 @@ static void known_lines_have_not_moved(void **state)
 	know_line(&b, "/x/train.py", "f", 30);
 	d = compare(false);
 	assert_int_equal(d.tables[HELD_LINES].count, 2);
-	assert_int_equal(d.moved, 0);
+	assert_int_equal(diff_moved(&d), 0);
 	diff_free(&d);
 }
 

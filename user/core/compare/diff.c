@@ -100,7 +100,8 @@ void diff_build(const struct diff_side sides[DIFF_SIDES], bool is_one_recording,
 	}
 	fill_tables(out);
 	for (size_t i = 0; i < out->tables[HELD_LINES].count; i++)
-		out->moved += out->tables[HELD_LINES].rows[i].match != DIFF_BY_NAME;
+		out->matched[out->tables[HELD_LINES].rows[i].match]++;
+	out->matched[DIFF_BY_NAME] = 0;
 	find_limits(out);
 }
 

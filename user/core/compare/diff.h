@@ -51,6 +51,7 @@ enum diff_match {
 	DIFF_BY_NAME,
 	DIFF_BY_FUNCTION,        /* another line of the same function */
 	DIFF_BY_FILE_NAME,       /* the same line of a file in another folder */
+	DIFF_MATCHES
 };
 
 struct diff_row {
@@ -121,13 +122,18 @@ struct diff {
 	struct diff_amount held;     /* on all GPUs */
 	struct diff_table tables[HELD_TABLE_COUNT]; /* over all parts */
 	uint64_t limits[DIFF_LIMIT_COUNT][DIFF_SIDES]; /* how much of it; 0: none */
-	size_t moved;                /* rows of LINES that were not matched by name */
+	size_t matched[DIFF_MATCHES]; /* rows of LINES that were not matched by name, by how they were */
 	struct hash places[DIFF_SIDES]; /* char; keys of all lines that a recording knows, where there are two */
 };
 
 /* The result points into the views and the frames. */
 void diff_build(const struct diff_side sides[DIFF_SIDES], bool is_one_recording, struct diff *out);
 void diff_free(struct diff *diff);
+
+static inline size_t diff_moved(const struct diff *diff)
+{
+	return diff->matched[DIFF_BY_FUNCTION] + diff->matched[DIFF_BY_FILE_NAME];
+}
 
 /* The names of DIFF_LIMITS. */
 const char *diff_limit_name(enum diff_limit limit);

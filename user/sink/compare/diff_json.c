@@ -156,5 +156,5 @@ void diff_print_json(struct out *out, const struct diff *d, const struct sink_op
 				{ "one_recording", json_boolean(d->is_one_recording) },
 				{ "held", amount_to_json(&d->held) }, { "tables", tables_to_json(d, d->tables) },
 				{ "processes", pairs_to_json(d) }, { "limits", limits_to_json(d) },
-				{ "moved_lines", js_u64(d->moved) }), false);
+				{ "moved_lines", js_u64(diff_moved(d)) }), false);
 }

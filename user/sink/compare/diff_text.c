@@ -252,6 +252,20 @@ static void print_side(const struct printing *p, int side)
 	text_wrap(p->out, label, 4, TEXT_COLUMNS, &text);
 }
 
+/* Why lines stand side by side that have not the same name. */
+static void print_matched(const struct printing *p, enum diff_match match)
+{
+	static const char *const hows[DIFF_MATCHES] = {
+		[DIFF_BY_FUNCTION] = "function, as the other recording does not know the line",
+		[DIFF_BY_FILE_NAME] = "the name of the file, which lies in another folder in the other recording",
+	};
+	const struct text_place place = { "note", LABEL_COLUMNS, TEXT_COLUMNS };
+	size_t count = p->diff->matched[match];
+
+	text_format(p->out, p->opts, TEXT_YELLOW, &place, "%zu %s matched by %s", count,
+		    human_plural(count, "line is", "lines are"), hows[match]);
+}
+
 static void print_notes(const struct printing *p)
 {
 	const struct text_place place = { "note", LABEL_COLUMNS, TEXT_COLUMNS };
@@ -265,10 +279,9 @@ static void print_notes(const struct printing *p)
 		diff_limit_text(&text, p->diff, (enum diff_limit)limit);
 		text_item(p->out, p->opts, TEXT_YELLOW, &place, &text);
 	}
-	if (p->diff->moved)
-		text_format(p->out, p->opts, TEXT_YELLOW, &place,
-			    "%zu %s matched by function, as the other recording does not know the line",
-			    p->diff->moved, human_plural(p->diff->moved, "line is", "lines are"));
+	for (int match = DIFF_BY_NAME + 1; match < DIFF_MATCHES; match++)
+		if (p->diff->matched[match])
+			print_matched(p, (enum diff_match)match);
 	if (!p->opts->full)
 		text_format(p->out, p->opts, TEXT_PLAIN, &(struct text_place){ "more", LABEL_COLUMNS, TEXT_COLUMNS },
 			    "--full also prints what is the same, and each process; --top N prints N rows");
