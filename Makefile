@@ -76,7 +76,7 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
                              process_tables stack_ends streams vmm vmm_object) \
             $(call in,framework,categories category framework framework_view frameworks iteration_marks phase_line phases \
                                 recent rises segments sizes torch_silent waiting) \
-            $(call in,oom,oom_ask oom_dump oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
+            $(call in,oom,oom_ask oom_dump oom_gpus oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,timeline,series series_merge series_parts timeline view_timeline) \
             $(call in,lives,live_process live_table lives) \

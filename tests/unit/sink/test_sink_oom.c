@@ -63,33 +63,76 @@ static void without_stream(char *text)
 	without(text, "\"records\":", "\"anomalies\":");
 }
 
-static void test_a_dump_says_the_same(void **state)
+/* A dump that is written now says what the request said before: `text` of printed(), which this function frees. */
+static void check_dump(const struct records *r, const struct oom *oom, char *text)
 {
-	struct records r;
 	struct pipeline *other = pipeline_new(&(struct pipeline_options){ .watches_requests = true });
-	struct oom *oom, *again;
-	char *text, *text_again;
+	struct oom *again;
+	char *text_again;
 
-	(void)state;
-	scene_fill(&r);
-	oom = ooms_take(r.ooms);
-	assert_int_equal(oom_unnamed(r.ledger, oom, NULL), 0);
-	oom_dump(r.ledger, oom, NULL, put, other);
+	assert_int_equal(oom_unnamed(r->ledger, oom, NULL), 0);
+	oom_dump(r->ledger, oom, NULL, put, other);
 	oom_dump_end(oom, put, other);
 	assert_null(ooms_take(other->ooms));
 	ooms_finish(other->ooms);
 	again = ooms_take(other->ooms);
 	assert_non_null(again);
-	text = printed(r.pipeline, oom);
 	text_again = printed(other, again);
 	without_stream(text);
 	without_stream(text_again);
 	assert_string_equal(text, text_again);
 	free(text);
 	free(text_again);
-	oom_free(oom);
 	oom_free(again);
 	pipeline_free(other);
+}
+
+static void test_a_dump_says_the_same(void **state)
+{
+	struct records r;
+	struct oom *oom;
+
+	(void)state;
+	scene_fill(&r);
+	oom = ooms_take(r.ooms);
+	check_dump(&r, oom, printed(r.pipeline, oom));
+	oom_free(oom);
+	records_fini(&r);
+}
+
+static void sample_of_others(struct records *r, uint32_t gone, uint32_t pid, uint64_t bytes, const char *comm)
+{
+	records_gpu_memory(r, 1, 79 * GiB - bytes, GiB + bytes);
+	records_neighbour(r, 1, gone, 0, "");
+	records_neighbour(r, 1, pid, bytes, comm);
+}
+
+/* Others came and went before the failure, and between the failure and the dump. */
+static void test_a_late_dump_names_the_same_processes(void **state)
+{
+	struct records r;
+	struct oom *oom;
+	char *text;
+
+	(void)state;
+	begin(&r);
+	CALL(&r, cuMemAlloc_v2, A, GiB);
+	sample_of_others(&r, 1, 4242, 77 * GiB, "before");
+	r.ts_ns += 5000000000;
+	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
+	CALL(&r, cuMemGetInfo_v2, GiB, 80 * GiB);
+	sample_of_others(&r, 4242, 4243, 78 * GiB, "nearest");
+	r.ts_ns += 5000000000;
+	sample_of_others(&r, 4243, 4244, 70 * GiB, "after");
+	records_exit(&r, 256);
+	oom = ooms_take(r.ooms);
+	assert_non_null(oom);
+	text = printed(r.pipeline, oom);
+	assert_non_null(strstr(text, "pid 4243 (nearest): 78 GiB"));
+	assert_null(strstr(text, "(before)"));
+	sample_of_others(&r, 4244, 4245, 60 * GiB, "at the dump");
+	check_dump(&r, oom, text);
+	oom_free(oom);
 	records_fini(&r);
 }
 
@@ -444,6 +487,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_a_dump_says_the_same),
+		cmocka_unit_test(test_a_late_dump_names_the_same_processes),
 		cmocka_unit_test(test_more_than_there_is),
 		cmocka_unit_test(test_another_limit),
 		cmocka_unit_test(test_a_limit_of_pytorch),

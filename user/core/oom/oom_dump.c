@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "core/history/history_dump.h"
 #include "core/ledger/ledger_state.h"
+#include "core/oom/oom_gpus.h"
 #include "core/oom/oom_state.h"
 
 struct dump {
@@ -35,23 +36,19 @@ static void put_session(const struct dump *d)
 	d->put(d->arg, &loss, sizeof(loss));
 }
 
-/* NVML's newest numbers tell whether others held the GPU, and who. */
-static void put_nvml_memory(const struct dump *d, const struct gpu *gpu)
+/* NVML's numbers tell whether others held the GPU, and who. */
+static void put_nvml_memory(const struct dump *d, const struct oom_gpu *gpu)
 {
-	struct gmt_gpu_memory rec = gpu->memory;
-
-	if (!rec.hdr.size)
+	if (!gpu)
 		return;
-	rec.hdr.size = sizeof(rec);
-	d->put(d->arg, &rec, sizeof(rec));
+	d->put(d->arg, &gpu->memory, sizeof(gpu->memory));
 	for (size_t i = 0; i < gpu->neighbours.count; i++)
-		if (!process_is_traced(&d->ledger->processes, gpu->neighbours.list[i].hdr.tgid))
-			d->put(d->arg, &gpu->neighbours.list[i], sizeof(gpu->neighbours.list[i]));
+		d->put(d->arg, &gpu->neighbours.list[i], sizeof(gpu->neighbours.list[i]));
 	if (gpu->neighbours.others.used_bytes)
 		d->put(d->arg, &gpu->neighbours.others, sizeof(gpu->neighbours.others));
 }
 
-static void put_gpus(const struct dump *d)
+static void put_gpus(const struct dump *d, const struct oom *oom)
 {
 	for (int i = 0; i < d->ledger->gpus.count; i++) {
 		struct gmt_gpu rec = d->ledger->gpus.list[i].record;
@@ -59,7 +56,7 @@ static void put_gpus(const struct dump *d)
 		rec.hdr.size = sizeof(rec);
 		if (d->ledger->gpus.list[i].listed)
 			d->put(d->arg, &rec, sizeof(rec));
-		put_nvml_memory(d, &d->ledger->gpus.list[i]);
+		put_nvml_memory(d, oom_gpu_of(oom, d->ledger->gpus.list[i].uuid));
 	}
 }
 
@@ -165,7 +162,7 @@ void oom_dump(const struct ledger *l, const struct oom *oom, const struct histor
 	hash_init(&d.processes, 1);
 	hash_init(&d.named, 1);
 	put_session(&d);
-	put_gpus(&d);
+	put_gpus(&d, oom);
 	if (oom->rec.hdr.tgid)
 		put_tgid(&d, oom->rec.hdr.tgid);
 	for (size_t i = 0; i < oom->row_count; i++)

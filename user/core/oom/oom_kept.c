@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "core/oom/oom_gpus.h"
 
 struct oom_kept *ooms_kept(const struct ooms *o, uint64_t process)
 {
@@ -49,6 +50,7 @@ static struct oom *copy_oom(const struct oom *oom)
 	copy->rows = copy_of(oom->rows, oom->row_count, sizeof(*oom->rows));
 	copy->stacks = copy_of(oom->stacks, oom->stack_count, sizeof(*oom->stacks));
 	copy->waiting = copy_of(oom->waiting, oom->waiting_count, sizeof(*oom->waiting));
+	copy->gpus = copy_of(oom->gpus, oom->gpu_count, sizeof(*oom->gpus));
 	return copy;
 }
 

@@ -12,6 +12,7 @@
 #include "core/framework/waiting.h"
 #include "core/ledger/balance.h"
 #include "core/ledger/ledger_state.h"
+#include "core/oom/oom_gpus.h"
 
 #define STACKS_MAX 1000        /* the greatest stacks of a row; the rest is one sum */
 
@@ -284,6 +285,7 @@ void oom_picture(struct oom *oom, const struct ooms *o, int gpu)
 	for (size_t i = 0; i < all->count; i++)
 		if (all->list[i] && all->list[i]->touched && !all->list[i]->exited)
 			add_process(oom, o, all->list[i], gpu);
+	oom_take_gpus(oom, o->ledger);
 }
 
 struct oom *ooms_picture(const struct ooms *o)

@@ -6,6 +6,7 @@
 
 #include "base/xalloc.h"
 #include "core/ledger/dump_records.h"
+#include "core/oom/oom_gpus.h"
 
 #define READ_MAX (1u << 18)    /* rows, stacks or waiting stacks that are taken from a dump */
 
@@ -13,6 +14,8 @@ static int read_request(struct ooms *o, const struct gmt_oom *rec)
 {
 	o->reading = xcalloc(1, sizeof(struct oom));
 	o->reading->rec = *rec;
+	/* A dump has them before the request. */
+	oom_take_gpus(o->reading, o->ledger);
 	return 0;
 }
 

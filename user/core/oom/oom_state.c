@@ -9,6 +9,7 @@ void oom_forget_picture(struct oom *oom)
 	free(oom->rows);
 	free(oom->stacks);
 	free(oom->waiting);
+	free(oom->gpus);
 	*oom = (struct oom){ .rec = oom->rec };
 	oom->rec.flags |= GMT_OOM_UNSEEN;
 }

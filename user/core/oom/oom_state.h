@@ -12,6 +12,7 @@
 
 struct deltas;
 struct frameworks;
+struct oom_gpu;
 struct oom_kept;
 struct ledger;
 
@@ -24,7 +25,8 @@ struct oom {
 	struct gmt_oom_row *rows;
 	struct gmt_oom_stack *stacks;
 	struct gmt_oom_waiting *waiting; /* of all rows */
-	size_t row_count, stack_count, waiting_count;
+	struct oom_gpu *gpus;            /* oom_gpus.h */
+	size_t row_count, stack_count, waiting_count, gpu_count;
 };
 
 /* A thread whose request has failed, until all is known about the request. */

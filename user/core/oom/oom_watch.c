@@ -7,6 +7,7 @@
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
+#include "core/oom/oom_gpus.h"
 #include "core/oom/oom_kept.h"
 #include "core/terms/names.h"
 
@@ -126,6 +127,8 @@ static void queue_oom(struct ooms *o, struct oom_watch *w)
 	struct oom_counts *counts;
 
 	*oom = *w->oom;
+	/* A sample after the failure may be nearer. Who held the GPU when the dump is written says nothing. */
+	oom_take_gpus(oom, o->ledger);
 	*w->oom = (struct oom){ .rec = oom->rec };
 	ooms_keep(o, w->p->index, oom);
 	ooms_push(o, oom);

@@ -299,6 +299,7 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 	view_fill_session(l, request, &out->view);
 	out->view.now_ns = oom->rec.hdr.ts_ns;
 	view_fill_gpus(l, &out->view, order);
+	view_set_gpus(&out->view, oom);
 	out->gpu = gpu_of(&out->view, oom->rec.uuid);
 	if (out->gpu == VIEW_GPU_UNKNOWN)
 		infer_gpu(oom, out);

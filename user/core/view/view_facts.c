@@ -8,6 +8,7 @@
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
+#include "core/oom/oom_gpus.h"
 #include "core/oom/oom_requests.h"
 #include "core/pipeline/pipeline.h"
 
@@ -28,14 +29,16 @@ static void format_uuid(const uint8_t *uuid, bool is_mig, char text[48])
 	text[n] = '\0';
 }
 
-/* A process that is traced by now is no neighbour any more: NVML's next answer will say so, too. */
+/* A process that is traced by now is no neighbour any more: NVML's next answer will say so, too. processes NULL: the
+ * list has no traced process. */
 static void fill_gpu_neighbours(const struct neighbours *from, const struct processes *processes, struct view_gpu *out)
 {
+	out->neighbour_count = 0;
 	for (size_t i = 0; i < from->count; i++) {
 		const struct gmt_gpu_neighbour *rec = &from->list[i];
 		struct view_neighbour *to = &out->neighbours[out->neighbour_count];
 
-		if (process_is_traced(processes, rec->hdr.tgid))
+		if (processes && process_is_traced(processes, rec->hdr.tgid))
 			continue;
 		*to = (struct view_neighbour){ .tgid = rec->hdr.tgid, .bytes = rec->used_bytes };
 		memcpy(to->comm, rec->comm, sizeof(rec->comm));
@@ -43,6 +46,15 @@ static void fill_gpu_neighbours(const struct neighbours *from, const struct proc
 	}
 	out->more_neighbours = from->others.used_bytes ? from->others.count : 0;
 	out->more_bytes = from->others.used_bytes;
+}
+
+static void fill_told_memory(const struct gmt_gpu_memory *from, struct view_gpu *out)
+{
+	out->has_memory = true;
+	out->used_bytes = from->used_bytes;
+	out->free_bytes = from->free_bytes;
+	out->processes_bytes = from->processes_bytes;
+	out->memory_ts_ns = from->hdr.ts_ns;
 }
 
 static void fill_gpu(const struct ledger *l, const struct gpu *gpu, struct view_gpu *out)
@@ -54,11 +66,7 @@ static void fill_gpu(const struct ledger *l, const struct gpu *gpu, struct view_
 	memcpy(out->uuid, gpu->uuid, sizeof(out->uuid));
 	format_uuid(gpu->uuid, is_mig, out->uuid_text);
 	if (gpu->memory.hdr.size) {
-		out->has_memory = true;
-		out->used_bytes = gpu->memory.used_bytes;
-		out->free_bytes = gpu->memory.free_bytes;
-		out->processes_bytes = gpu->memory.processes_bytes;
-		out->memory_ts_ns = gpu->memory.hdr.ts_ns;
+		fill_told_memory(&gpu->memory, out);
 		fill_gpu_neighbours(&gpu->neighbours, &l->processes, out);
 	}
 	if (!gpu->listed)
@@ -106,6 +114,28 @@ void view_fill_gpus(const struct ledger *l, struct view *view, int *order)
 		for (int place = 0; place < gpus->count; place++)
 			if (memcmp(view->gpus[place].uuid, gpus->list[i].uuid, GMT_UUID_BYTES) == 0)
 				order[i] = place;
+}
+
+static void forget_gpu_memory(struct view_gpu *gpu)
+{
+	gpu->has_memory = false;
+	gpu->used_bytes = gpu->free_bytes = gpu->processes_bytes = gpu->memory_ts_ns = 0;
+	gpu->neighbour_count = gpu->more_neighbours = 0;
+	gpu->more_bytes = 0;
+}
+
+void view_set_gpus(struct view *view, const struct oom *oom)
+{
+	for (size_t i = 0; i < view->gpu_count; i++) {
+		const struct oom_gpu *told = oom_gpu_of(oom, view->gpus[i].uuid);
+
+		if (told) {
+			fill_told_memory(&told->memory, &view->gpus[i]);
+			fill_gpu_neighbours(&told->neighbours, NULL, &view->gpus[i]);
+		} else {
+			forget_gpu_memory(&view->gpus[i]);
+		}
+	}
 }
 
 /* ---- processes and the session ---- */
