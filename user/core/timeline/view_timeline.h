@@ -27,6 +27,8 @@ struct view_series_key {
 	uint32_t asked;          /* likewise: the stack that waited for it (waiting.h); else the same */
 	uint32_t what;           /* as in the series (timeline.h) */
 	bool is_segment;         /* its memory is a framework's reserve, in which the framework's blocks lie */
+	uint8_t purpose;         /* of blocks: what most of its memory is for, now or, if the process has ended, at the
+				  * peak: 1 + enum gmt_category; 0: not told */
 	uint64_t at_peak;        /* when the sum of all was highest */
 };
 

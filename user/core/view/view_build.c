@@ -184,7 +184,8 @@ static void fill_rows(struct maker *m, struct view_proc *out)
 		to->torch = torch;
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
 		fill_row_stacks(m, i, to);
-		to->timeline = view_over_time(m->pipeline->timeline, m->p, i, m->f, &m->ledger->frames, &m->by_stack);
+		to->timeline = view_over_time(m->pipeline->timeline, m->p, i, m->f, &m->ledger->frames,
+					      &to->torch.training, &m->by_stack);
 	}
 	if (out->row_count)
 		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_gpu_rows);

@@ -59,8 +59,28 @@ static void copy_parts(struct series *s, const struct framework *f, const struct
 	out->parts = copy.parts;
 }
 
+/* The keys of `out` are those of the series, in the same order. */
+static void set_purposes(const struct series *s, const struct view_training *training, struct view_series *out)
+{
+	struct hash purposes;   /* uint8_t, by the stack's id: the last one is that with the most bytes */
+
+	hash_init(&purposes, sizeof(uint8_t));
+	for (size_t i = 0; i < training->purpose_count; i++) {
+		const struct view_purpose *from = &training->purposes[i];
+
+		*(uint8_t *)hash_put(&purposes, from->stack_id, NULL) = 1 + from->category;
+	}
+	for (uint32_t i = 0; i < s->key_count; i++) {
+		const uint8_t *purpose = hash_get(&purposes, s->keys[i].stack_id);
+
+		out->keys[i].purpose = purpose ? *purpose : 0;
+	}
+	hash_fini(&purposes);
+}
+
 struct view_timeline *view_over_time(const struct timeline *t, const struct process *p, unsigned int row,
-				     const struct framework *f, const struct frames *frames, struct by_stack *b)
+				     const struct framework *f, const struct frames *frames,
+				     const struct view_training *training, struct by_stack *b)
 {
 	unsigned int ordinal = framework_device_number(f, row);
 	const struct timeline_process *tp = t ? timeline_find(t, p) : NULL;
@@ -75,6 +95,7 @@ struct view_timeline *view_over_time(const struct timeline *t, const struct proc
 	out->has_blocks = ordinal < tp->device_count && tp->devices[ordinal];
 	if (out->has_blocks) {
 		copy_series(&tp->devices[ordinal]->blocks, b, NULL, &out->blocks);
+		set_purposes(&tp->devices[ordinal]->blocks, training, &out->blocks);
 		if (!tp->devices[ordinal]->has_returned)
 			copy_parts(&tp->devices[ordinal]->blocks, f, frames, ordinal, &out->blocks);
 	}

@@ -9,10 +9,12 @@
 
 struct frames;
 struct framework;
+struct view_training;
 
 /* Of a row of the process's account, with the blocks of the device of its framework that has the row. f: NULL where
- * there is no framework. NULL: the timeline has nothing of the row. */
+ * there is no framework. `training`: of the same row. NULL: the timeline has nothing of the row. */
 struct view_timeline *view_over_time(const struct timeline *t, const struct process *p, unsigned int row,
-				     const struct framework *f, const struct frames *frames, struct by_stack *b);
+				     const struct framework *f, const struct frames *frames,
+				     const struct view_training *training, struct by_stack *b);
 
 #endif

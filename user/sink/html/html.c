@@ -65,7 +65,8 @@ const struct sink sink_html = {
 	.name = "html",
 	.help = "write a page for a browser; - is stdout",
 	.manual = "At the end, write one HTML file (suffix `.html`) for a browser, which needs no network and no"
-		  " other file: what stands out, memory over time by who holds it, and the report. The page is exact"
+		  " other file: what stands out, memory over time by who holds it, since which iteration memory is"
+		  " kept, and the report. The page is exact"
 		  " at requests that failed, at marks and at the ends of iterations; memory that came and went"
 		  " between two moments of the page is in the report alone. While tracing, this option implies"
 		  " `--block-stacks` and `--requested-sizes`. The page shows command lines and paths, unless"

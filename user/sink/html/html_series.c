@@ -85,6 +85,7 @@ json_t *html_series(const struct view *view, const struct view_series *s)
 		js_append(key, js_u64(s->keys[i].at_peak));
 		js_append(key, js_u64(s->keys[i].is_segment));
 		js_append(key, js_u64(s->keys[i].asked));
+		js_append(key, json_integer((json_int_t)s->keys[i].purpose - 1));
 		js_append(keys, key);
 	}
 	for (int why = 0; why < SERIES_WHY_COUNT; why++)

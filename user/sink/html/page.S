@@ -12,6 +12,7 @@ html_script:
 	.incbin "user/sink/html/page/model.js"
 	.incbin "user/sink/html/page/state.js"
 	.incbin "user/sink/html/page/parts.js"
+	.incbin "user/sink/html/page/story.js"
 	.incbin "user/sink/html/page/verdict.js"
 	.incbin "user/sink/html/page/chart.js"
 	.incbin "user/sink/html/page/table.js"

@@ -201,15 +201,16 @@ function drawIterations(g, style) {
 	if (!list.length)
 		return;
 	const edges = list.map(one => Math.max(AREA.left, places.x(one.time)));
-	const isDense = (edges[edges.length - 1] - edges[0]) / edges.length < 3;
+	const width = (edges[edges.length - 1] - edges[0]) / edges.length, isDense = width < 3;
 	g.fillStyle = style.getPropertyValue("--dim");
 	g.fillText("iterations", 6, AREA.top - 7);
+	const power = 10 ** Math.floor(Math.log10(24 / width)), step = Math.max(1, [1, 2, 5, 10].find(n => n * power * width > 24) * power);
 	for (let i = 0; i < edges.length; i++) {
-		const begin = i ? edges[i - 1] : Math.max(AREA.left, edges[0] - 8), width = edges[i] - begin;
+		const begin = i ? edges[i - 1] : Math.max(AREA.left, edges[0] - 8), wide = edges[i] - begin;
 		g.globalAlpha = isDense || list[i].number % 2 ? 0.45 : 0.2;
-		g.fillRect(begin, AREA.top - 15, width, 11);
+		g.fillRect(begin, AREA.top - 15, wide, 11);
 		g.globalAlpha = 1;
-		if (width > 24) {
+		if (list[i].number % step === 0 || wide > 24) {
 			g.fillStyle = style.getPropertyValue("--text");
 			g.fillText(list[i].number, begin + 3, AREA.top - 6);
 			g.fillStyle = style.getPropertyValue("--dim");

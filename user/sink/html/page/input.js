@@ -29,7 +29,8 @@ function say(time, band) {
 	const total = model.total[indexAt(model.times, time)] || 0;
 	const one = model.series.length === 1 ? boundsAt(time) : null;
 	const near = model.moments.find(moment => Math.abs(moment.time - time) < (state.to - state.from) / 300);
-	const text = [timeText(time), "   sum " + bytesText(total),
+	const iteration = iterationAt(time);
+	const text = [timeText(time), iteration === null ? "" : "   iteration " + iteration, "   sum " + bytesText(total),
 		one && one.least !== one.most ?
 			" (" + bytesText(one.least) + " to " + bytesText(one.most) + " until the next moment)" : "",
 		band ? "\n" + bytesText(valueAt(band, time)) + "  " + band.name : "",

@@ -114,6 +114,16 @@ function addUses(groups, series, times) {
 	}
 }
 
+// Blocks' stack traces belong to what most of their memory is for.
+function sortKeys(groups) {
+	const unknown = groups.get(UNKNOWN_USE), keys = unknown.keys;
+	unknown.keys = [];
+	for (const one of keys) {
+		const use = one.series.keys[one.key][5];
+		(groups.get(data.categories[use]) || unknown).keys.push(one);
+	}
+}
+
 function mostOf(values) {
 	return values.reduce((a, b) => Math.max(a, b), 0);
 }
@@ -133,7 +143,18 @@ function valuesOf(groups, times) {
 
 function makeBand(name, groups, times) {
 	const values = valuesOf(groups, times), area = groups.reduce((sum, group) => sum + group.area, 0);
-	return { name, values, area, peak: mostOf(values), keys: groups.flatMap(group => group.keys), colour: 0 };
+	return { name, values, area, peak: mostOf(values), uses: [], keys: groups.flatMap(group => group.keys), colour: 0 };
+}
+
+// What most of the tensors are for, the greatest first.
+function usesOf(keys) {
+	const sums = new Map();
+	for (const { series, key } of keys) {
+		const [, , bytes, , , use] = series.keys[key];
+		if (use >= 0 && data.categories[use] !== UNKNOWN_USE)
+			sums.set(use, (sums.get(use) || 0) + bytes);
+	}
+	return [...sums].sort((a, b) => b[1] - a[1]).slice(0, 2).map(([use]) => data.categories[use]);
 }
 
 // The reserve that no block uses, of all parts.
@@ -156,8 +177,10 @@ function readGroups(view, by, times) {
 		if (blocks) {
 			addSeries(groups, part, blocks, times, key => nameOf(part, key, true));
 			addSeries(sums, part, blocks, times, () => BLOCKS);
-			if (by === "use")
+			if (by === "use") {
 				addUses(groups, blocks, times);
+				sortKeys(groups);
+			}
 		}
 	}
 	const segments = groups.get(SEGMENTS);
@@ -177,6 +200,14 @@ function momentsOf(view) {
 	return moments.sort((a, b) => a.time - b.time);
 }
 
+function sumOf(bands, times) {
+	const sum = new Float64Array(times.length);
+	for (const band of bands)
+		for (let i = 0; i < sum.length; i++)
+			sum[i] += band.values[i];
+	return sum;
+}
+
 function makeModel(view, by, withCached) {
 	const all = view.parts.flatMap(({ row }) => [row.calls, row.blocks].filter(Boolean));
 	const times = mergeTimes(all.map(series => readSeries(series).times));
@@ -185,19 +216,18 @@ function makeModel(view, by, withCached) {
 	const shown = list.filter((group, i) => i < BANDS || wanted.has(group.name));
 	const rest = list.filter((group, i) => i >= BANDS && !wanted.has(group.name));
 	const bands = shown.map(group => makeBand(group.name, [group], times));
-	bands.forEach((band, i) => band.colour = i);
+	bands.forEach((band, i) => {
+		band.colour = i;
+		band.uses = by === "use" ? [] : usesOf(band.keys);
+	});
 	// What changes least lies at the bottom.
 	bands.sort((a, b) => b.area / (b.peak || 1) - a.area / (a.peak || 1));
 	if (rest.length)
 		bands.push({ ...makeBand(rest.length + " more", rest, times), isRest: true });
 	if (segments && withCached)
 		bands.push(cachedBand([segments], blocks ? [blocks] : [], times));
-	const total = new Float64Array(times.length);
-	for (const band of bands)
-		for (let i = 0; i < total.length; i++)
-			total[i] += band.values[i];
-	const moments = momentsOf(view);
-	return { times, bands, total, moments, series: all, levels: makeLevels(view),
+	const total = sumOf(bands, times), held = sumOf(bands.filter(band => !band.isCached), times), moments = momentsOf(view);
+	return { times, bands, total, held, moments, series: all, levels: makeLevels(view),
 		iterations: moments.filter(moment => moment.why === ITERATION) };
 }
 

@@ -54,6 +54,7 @@ const overlay = make("canvas", chart, undefined, { tabindex: 0, role: "img", "ar
 const tip = make("div", chart, undefined, { id: "tip" });
 tip.hidden = true;
 const said = make("div", front, undefined, { id: "hover", class: "dim", role: "status" });
+const story = make("div", front, undefined, { id: "story", role: "status" });
 
 const below = make("div", front, undefined, { id: "below" });
 const left = make("section", below, undefined, { "aria-label": "table" });

@@ -14,14 +14,27 @@ function update() {
 		return;
 	markMatches();
 	showTable();
+	showStory();
 	showStacks();
 	showFlame();
 	showBounds();
 	redraw();
 }
 
+// What is much more than all bands together would leave no room for them; its switch shows it again.
+const DWARFS = 8;
+function hideWhatDwarfs() {
+	const held = mostOf(model.held) * DWARFS;
+	model.levels.forEach((level, n) => state[LINES[n]] = mostOf(level.values) > held ? 0 : 1);
+	state.cached = mostOf(model.total) > held ? 0 : 1;
+	if (!state.cached)
+		load();
+}
+
 readAddress();
 load();
+if (model && !location.hash && mostOf(model.held))
+	hideWhatDwarfs();
 views.forEach((view, i) => make("option", viewChoice, view.name, { value: i }));
 viewChoice.onchange = () => changeView(+viewChoice.value);
 groupChoice.onchange = () => regroup(groupChoice.value);

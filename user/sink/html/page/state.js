@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What is shown: the page's address keeps it. */
 const state = { view: 0, by: "line", from: 0, to: LENGTH, a: null, b: null, chosen: null, search: "", flame: "grown",
-	libraries: 1, size: 0, cached: 1, kernel: 1, nvml: 1, reserved: 1, theme: "", cursor: null };
+	libraries: data.symbols.some(symbol => symbol[1]) ? 0 : 1, size: 0, cached: 1, kernel: 1, nvml: 1, reserved: 1,
+	theme: "", cursor: null };
 const WORDS = ["by", "search", "chosen", "flame", "theme"];
 const FLAMES = { live: "held at B", then: "held at A", grown: "more at B than at A", freed: "less at B than at A" };
 const views = makeViews();
@@ -75,13 +76,10 @@ function markMatches() {
 
 // ---- instants ----
 
-// When the sum was highest.
+// When most was held, without what lay unused in a cache.
 function peakTime() {
-	let best = 0;
-	for (let i = 1; i < model.times.length; i++)
-		if (model.total[i] > model.total[best])
-			best = i;
-	return model.times.length ? model.times[best] : 0;
+	const best = model.held.indexOf(mostOf(model.held));
+	return best < 0 ? 0 : model.times[best];
 }
 
 // The earlier and the later one; without instants, the beginning and the peak.

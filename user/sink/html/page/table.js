@@ -13,6 +13,9 @@ function makeRow(body, row, style) {
 	const cell = make("td", line), swatch = make("span", cell, undefined, { class: "swatch" });
 	swatch.style.background = colourOf(row.band, style);
 	cell.append(row.band.name);
+	if (row.band.uses.length)
+		make("span", cell, "  " + row.band.uses.join(", "), { class: "dim" });
+	line.dataset.band = row.band.name;
 	line.classList.toggle("chosen", row.band.name === state.chosen);
 	line.onclick = () => choose(row.band.name);
 	line.onkeydown = event => event.key === "Enter" && choose(row.band.name);
@@ -27,7 +30,8 @@ function showTable() {
 	const body = make("tbody", table);
 	const rows = model.bands.filter(band => band.matches !== false)
 		.map(band => ({ band, a: valueAt(band, a), b: valueAt(band, b) }));
-	rows.sort(state.b === null ? (p, q) => q.b - p.b || q.band.peak - p.band.peak : (p, q) => (q.b - q.a) - (p.b - p.a));
+	const more = state.b === null ? (p, q) => q.b - p.b || q.band.peak - p.band.peak : (p, q) => (q.b - q.a) - (p.b - p.a);
+	rows.sort((p, q) => Boolean(p.band.isCached) - Boolean(q.band.isCached) || more(p, q));
 	rows.forEach(row => makeRow(body, row, style));
 	const sum = make("tr", make("tfoot", table)), most = mostOf(model.total);
 	const whole_ = time => model.total[indexAt(model.times, time)] || 0;
@@ -69,7 +73,7 @@ function choose(name) {
 }
 
 function chooseNext(step) {
-	const names = [...table.querySelectorAll("tbody tr")].map(row => row.lastChild.textContent);
+	const names = [...table.querySelectorAll("tbody tr")].map(row => row.dataset.band);
 	const next = names.indexOf(state.chosen) + step;
 	state.chosen = names.length ? names[Math.max(0, Math.min(names.length - 1, next))] : null;
 	update();

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What stands out, with links to its band, its stack trace and its events. */
 
+// The newest moment at which a band held the most: a program that has ended holds nothing at its end.
+function newestMost(band) {
+	const at = band ? band.values.lastIndexOf(band.peak) : -1;
+	return at < 0 ? LENGTH : model.times[at];
+}
+
 // The moments between which a finding shows; null where there are none.
-function spanOf(finding) {
+function spanOf(finding, band) {
 	const requests = model.moments.filter(moment => moment.why === REQUEST), { iterations } = model;
 	if (finding.name === "out_of_memory" && requests.length)
 		return { a: 0, b: requests[requests.length - 1].time };
 	if (["leak", "kept"].includes(finding.name) && iterations.length > 1)
 		return { a: iterations[Math.min(2, iterations.length - 2)].time, b: iterations[iterations.length - 1].time };
 	if (finding.name === "growth")
-		return { a: finding.since_ns, b: LENGTH };
+		return { a: finding.since_ns, b: newestMost(band) };
 	return null;
 }
 
@@ -22,7 +28,7 @@ function goTo(finding) {
 	state.view = Math.max(0, viewOf(finding));
 	state.by = "line";
 	load();
-	const band = model.bands.find(one => one.name === finding.line), span = spanOf(finding);
+	const band = model.bands.find(one => one.name === finding.line), span = spanOf(finding, band);
 	state.chosen = band ? band.name : null;
 	[state.from, state.to] = [0, LENGTH];
 	[state.a, state.b] = span ? [span.a, span.b] : [null, null];
