@@ -12,6 +12,9 @@
 #include "symbol/unwind/ehframe.h"
 
 #define ROWS_MAX 64
+#define REMEMBERED 16            /* states that a function may remember at a time */
+#define CIE_PROGRAM 1024         /* bytes of a CIE's program */
+#define CIE_HEAD 17              /* bytes of cfi_cie() in front of the program */
 #define CODE 0x401000ULL
 #define P(...) (const unsigned char[]){ __VA_ARGS__ }, sizeof((const unsigned char[]){ __VA_ARGS__ })
 
@@ -228,6 +231,49 @@ static void entries(void **state)
 	ehframe_fini(&eh);
 }
 
+/* One more of what a compiler never needs many of: the rest of the function has no rows that could be wrong. */
+static void remembered_states_are_bounded(void **state)
+{
+	unsigned char program[REMEMBERED + 4];
+	struct rows rows;
+
+	(void)state;
+	memset(program, 0x0a, sizeof(program));
+	memcpy(program + REMEMBERED, (const unsigned char[]){ 0x41, 0x0e, 16 }, 3);
+	rows = run(program, REMEMBERED + 3);
+	expect(&rows, 1, 1, GMT_UNWIND_SP, 2, 0);
+	program[REMEMBERED] = 0x0a;
+	memcpy(program + REMEMBERED + 1, (const unsigned char[]){ 0x41, 0x0e, 16 }, 3);
+	rows = run(program, REMEMBERED + 4);
+	assert_int_equal(rows.count, 1);
+	expect(&rows, 0, 0, GMT_UNWIND_UNSUPPORTED, 0, 0);
+}
+
+/* The functions of a CIE with a longer program are left out, and the others are read. */
+static void programs_of_cies_are_bounded(void **state)
+{
+	(void)state;
+	for (size_t over = 0; over < 2; over++) {
+		struct cfi cfi = { 0 };
+		struct ehframe eh;
+		uint32_t length;
+
+		cfi_cie(&cfi, "zR", 0x1b);
+		while (cfi.size < CIE_HEAD + CIE_PROGRAM + over)
+			cfi_put(&cfi, 0, 1);
+		length = (uint32_t)cfi.size - 4;
+		memcpy(cfi.data + cfi.cie, &length, sizeof(length));
+		cfi_fde(&cfi, CODE, 16, P(0));
+		cfi_cie(&cfi, "zR", 0x1b);
+		cfi_fde(&cfi, CODE + 16, 16, P(0));
+		eh = parse(&cfi, false);
+		assert_int_equal(eh.fde_count, over ? 1 : 2);
+		assert_int_equal(eh.fdes[0].start, over ? CODE + 16 : CODE);
+		assert_false(eh.is_damaged);
+		ehframe_fini(&eh);
+	}
+}
+
 static void other_machines(void **state)
 {
 	struct eh_bytes bytes = { (const unsigned char *)"", 0, 0 };
@@ -301,6 +347,8 @@ int main(void)
 		cmocka_unit_test(what_no_row_can_say),
 		cmocka_unit_test(root_and_signal),
 		cmocka_unit_test(entries),
+		cmocka_unit_test(remembered_states_are_bounded),
+		cmocka_unit_test(programs_of_cies_are_bounded),
 		cmocka_unit_test(other_machines),
 		cmocka_unit_test(header),
 		cmocka_unit_test(damage),

@@ -8,12 +8,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <lzma.h>
 #include <sys/mman.h>
 
 #include "compile.h"
 #include "symbol/elf/elfsym.h"
 #include "symbol/elf/image.h"
 
+#define MINI_MOST (64u << 20)    /* bytes of .gnu_debugdata, unpacked */
 #define PAD(bytes) ".fill " #bytes ", 1, 0x90\\n"
 #define SIZED(name, bind, bytes)                                                                       \
 	"__asm__(\"" bind " " name "\\n.type " name ", @function\\n" name ":\\n" PAD(bytes) ".size " name \
@@ -305,6 +307,54 @@ static void a_debug_file_adds_names(void **state)
 	image_close(&debug);
 }
 
+/* The function of a library whose .gnu_debugdata has so many bytes when it is unpacked; `dictionary` stands in the packed
+ * bytes as the number of LZMA's dictionary size, 0: as it is. NULL: no function is found. */
+static void assert_mini(const struct workdir *dir, size_t size, uint8_t dictionary, const char *wanted)
+{
+	size_t room = size / 64 + (1 << 16), used = 0;
+	uint8_t *plain = calloc(1, size), *packed = malloc(room), *mark;
+	char path[128], command[512];
+	struct loaded l;
+	uint64_t hidden;
+	uint32_t crc, bytes;
+	FILE *file;
+
+	compile_library(dir, "a.so", SIZED("hidden", ".local", 16), "", path, sizeof(path));
+	hidden = address_of(path, "hidden");
+	file = fopen(path, "r");
+	assert_true(fread(plain, 1, size, file) > 1000);
+	fclose(file);
+	assert_int_equal(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, plain, size, packed, &used, room), LZMA_OK);
+	if (dictionary) { /* the .xz file format, 3.1: the block's header stands behind 12 bytes, its CRC32 at its end */
+		bytes = (packed[12] + 1u) * 4;
+		mark = memmem(packed + 12, bytes, "\x21\x01", 2);
+		assert_non_null(mark);
+		mark[2] = dictionary;
+		crc = lzma_crc32(packed + 12, bytes - 4, 0);
+		memcpy(packed + 12 + bytes - 4, &crc, sizeof(crc));
+	}
+	snprintf(command, sizeof(command), "%s/mini", dir->path);
+	file = fopen(command, "w");
+	assert_int_equal(fwrite(packed, 1, used, file), used);
+	fclose(file);
+	snprintf(command, sizeof(command), "cd %s && strip a.so && objcopy --add-section .gnu_debugdata=mini a.so",
+		 dir->path);
+	assert_int_equal(run_shell(command), 0);
+	load(path, &l);
+	assert_name(&l, hidden, wanted);
+	unload(&l);
+	free(plain);
+	free(packed);
+}
+
+static void packed_symbols_are_bounded(void **state)
+{
+	assert_mini(*state, MINI_MOST, 0, "hidden");
+	assert_mini(*state, MINI_MOST + 1, 0, NULL);
+	assert_mini(*state, 1 << 20, 28, "hidden"); /* 64 MiB */
+	assert_mini(*state, 1 << 20, 30, NULL);     /* 128 MiB, which the decoder asks for with a little more */
+}
+
 static void offsets_lead_to_vaddrs(void **state)
 {
 	struct image image;
@@ -401,6 +451,7 @@ int main(void)
 		TEST(a_file_may_change_after_it_was_read),
 		TEST(a_stripped_file_has_what_it_exports),
 		TEST(a_debug_file_adds_names),
+		TEST(packed_symbols_are_bounded),
 		TEST(offsets_lead_to_vaddrs),
 		TEST(damaged_files_do_no_harm),
 		TEST(other_files_are_refused),

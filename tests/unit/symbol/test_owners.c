@@ -15,6 +15,8 @@
 
 #include "symbol/owners.h"
 
+#define WORD_MOST 255            /* characters of a word */
+#define FILE_MOST ((1 << 20) - 1) /* bytes of a file */
 #define SITE "/opt/venv/lib/python3.12/site-packages/"
 /* module, function, file */
 #define LIBCUDA { "/usr/lib/x86_64-linux-gnu/libcuda.so.570.86.15", NULL, NULL }
@@ -276,6 +278,31 @@ static void wrong_files_are_refused_with_the_line(void **state)
 	}
 }
 
+static void files_are_bounded(void **state)
+{
+	char path[] = "/tmp/gmt-owners-XXXXXX", why[256] = "", text[WORD_MOST + 64];
+	struct owners *owners = owners_new();
+	static const char rule[] = "owner A module a\n";
+
+	(void)state;
+	for (int over = 0; over < 2; over++) {
+		snprintf(text, sizeof(text), "owner A module %0*d\n", WORD_MOST + over, 7);
+		assert_int_equal(add(owners, text, why, sizeof(why)), over ? -EINVAL : 0);
+		assert_string_equal(why, over ? "my.conf:1: a word of more than 255 characters" : "");
+	}
+	assert_int_equal(close(mkstemp(path)), 0);
+	for (int over = 0; over < 2; over++) {
+		FILE *file = fopen(path, "w");
+
+		fprintf(file, "%s#%*s", rule, FILE_MOST - (int)sizeof(rule) + over, "");
+		fclose(file);
+		assert_int_equal(owners_add_file(owners, path, why, sizeof(why)), over ? -EFBIG : 0);
+	}
+	assert_non_null(strstr(why, "File too large"));
+	remove(path);
+	owners_free(owners);
+}
+
 static void quoted_keywords_are_patterns(void **state)
 {
 	static const struct owners_frame frame = { "/x/module", NULL, NULL };
@@ -369,6 +396,7 @@ int main(void)
 		cmocka_unit_test(all_keywords_must_match),
 		cmocka_unit_test(the_package_is_behind_the_last_folder_of_packages),
 		cmocka_unit_test(wrong_files_are_refused_with_the_line),
+		cmocka_unit_test(files_are_bounded),
 		cmocka_unit_test(quoted_keywords_are_patterns),
 		cmocka_unit_test(any_text),
 		cmocka_unit_test(files),

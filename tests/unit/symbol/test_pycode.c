@@ -23,7 +23,7 @@ static int read_for_check(struct gmt_py_walk *walk, void *dst, uint64_t addr, si
 
 /* A process's memory: `size` bytes at BASE. */
 struct memory {
-	unsigned char bytes[8192];
+	unsigned char bytes[PYCODE_LINES_MAX + 8192];
 	size_t size;
 	unsigned int reads;
 };
@@ -195,6 +195,8 @@ static void strings(void **state)
 }
 
 enum { CODE = 0, NAME = 512, QUALNAME = 1024, FILENAME = 1536, LINES = 2048, CODE_TYPE = 0x77770 };
+#define ENDLESS (64 << 10)       /* where there is room for a long text */
+#define ALIAS (1ULL << 32)
 
 static void put_code(struct memory *memory, const struct pylayout *layout, int first_line)
 {
@@ -341,12 +343,89 @@ static void no_code(void **state)
 	free(memory);
 }
 
+/* A text that is cut says so. A code object with a longer line table has its names, and no line. */
+static void texts_and_lines_are_bounded(void **state)
+{
+	(void)state;
+	const struct pylayout *layout = pylayout_of(12);
+	struct memory *memory = calloc(1, sizeof(*memory));
+
+	for (uint64_t over = 0; over < 2; over++) {
+		struct pycode *codes = pycode_new(layout, CODE_TYPE);
+		struct gmt_py_frame frame = { .code = BASE + CODE, .lasti = 2 };
+		struct pycode_where where;
+
+		put_code(memory, layout, 10);
+		put64(memory, LINES + PYLAYOUT_VAR_SIZE, PYCODE_LINES_MAX + over);
+		put64(memory, CODE + layout->code_qualname, BASE + ENDLESS);
+		put_str(memory, layout, ENDLESS, 0x64, PYCODE_NAME_MAX + over, "", 0);
+		assert_int_equal(pycode_resolve(codes, &frame, read_memory, memory, &where), 0);
+		assert_int_equal(strlen(where.function), PYCODE_NAME_MAX + 3 * over);
+		assert_string_equal(strchr(where.function, '?') + strspn(where.function, "?"), over ? "..." : "");
+		assert_int_equal(where.line, over ? 0 : 13);
+		assert_int_equal(where.first_line, 10);
+		pycode_free(codes);
+
+		codes = pycode_new(layout, CODE_TYPE);
+		put64(memory, CODE + layout->code_filename, BASE + ENDLESS);
+		put_str(memory, layout, ENDLESS, 0x64, PYCODE_FILE_MAX + over, "", 0);
+		assert_int_equal(pycode_resolve(codes, &frame, read_memory, memory, &where), 0);
+		assert_int_equal(strlen(where.file), PYCODE_FILE_MAX + 3 * over);
+		assert_string_equal(where.file + strspn(where.file, "?"), over ? "..." : "");
+		pycode_free(codes);
+	}
+	free(memory);
+}
+
+/* The same object at any number of addresses. */
+static int read_alias(void *arg, uint64_t addr, void *dst, size_t n)
+{
+	return read_memory(arg, BASE + (addr - BASE) % ALIAS, dst, n);
+}
+
+static bool is_kept(struct pycode *codes, struct memory *memory, uint64_t alias)
+{
+	struct gmt_py_frame frame = { .code = BASE + CODE + alias * ALIAS, .lasti = 2,
+				      .check = check_in(memory, pylayout_of(12)) };
+	unsigned int reads = memory->reads;
+	struct pycode_where where;
+
+	assert_int_equal(pycode_resolve(codes, &frame, read_alias, memory, &where), 0);
+	assert_string_equal(where.function, "A.f");
+	assert_int_equal(where.line, 13);
+	return memory->reads == reads;
+}
+
+/* A program makes code objects without end: then all are forgotten, and those that are asked for are read again. */
+static void memory_is_bounded(void **state)
+{
+	(void)state;
+	const struct pylayout *layout = pylayout_of(12);
+	struct memory *memory = calloc(1, sizeof(*memory));
+	struct pycode *codes = pycode_new(layout, CODE_TYPE);
+	uint64_t most = PYCODE_MEMORY_MAX / PYCODE_LINES_MAX - 1; /* objects take a little more than their lines */
+
+	put_code(memory, layout, 10);
+	put64(memory, LINES + PYLAYOUT_VAR_SIZE, PYCODE_LINES_MAX);
+	for (uint64_t i = 0; i < most; i++)
+		assert_false(is_kept(codes, memory, i));
+	for (uint64_t i = 0; i < most; i++)
+		assert_true(is_kept(codes, memory, i));
+	assert_false(is_kept(codes, memory, most));
+	assert_true(is_kept(codes, memory, most));
+	for (uint64_t i = 0; i < most - 1; i++)
+		assert_false(is_kept(codes, memory, i));
+	pycode_free(codes);
+	free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lnotab),  cmocka_unit_test(linetable), cmocka_unit_test(locations),
 		cmocka_unit_test(utf8),    cmocka_unit_test(strings),   cmocka_unit_test(reuse),
 		cmocka_unit_test(only_the_name), cmocka_unit_test(no_code),
+		cmocka_unit_test(texts_and_lines_are_bounded), cmocka_unit_test(memory_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,6 +96,28 @@ static void older_greenlet(void **state)
 		assert_int_equal(rules[i], GMT_UNWIND_SWITCH);
 }
 
+/* Only a library that is made to be wrong has more: no place in it is a root then, and walks end at all of its code. */
+static void too_many_first_functions(void **state)
+{
+	static const char *const names[3] = { "before", "inner_bootstrap_0", "after" };
+	char source[1024] = "extern int other(int);\n";
+	unsigned int rules[3];
+
+	strcat(source, "int before(int n) { return other(n) + 1; }\nint after(int n) { return other(n) + 2; }\n");
+	for (int i = 0; i <= SWITCHERS_MAX; i++) {
+		if (i >= SWITCHERS_MAX - 1) {
+			mark(*state, source, "", names, rules);
+			assert_int_equal(rules[1], GMT_UNWIND_STOP);
+			assert_int_equal(rules[2], GMT_UNWIND_SP);
+		}
+		snprintf(source + strlen(source), sizeof(source) - strlen(source),
+			 "int inner_bootstrap_%d(int n) { return other(n) + 3; }\n", i);
+	}
+	mark(*state, source, "", names, rules);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(rules[i], GMT_UNWIND_SWITCH);
+}
+
 static void recognized_by_name(void **state)
 {
 	(void)state;
@@ -111,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(first_function_is_root, workdir_make, workdir_remove),
 		cmocka_unit_test_setup_teardown(older_greenlet, workdir_make, workdir_remove),
+		cmocka_unit_test_setup_teardown(too_many_first_functions, workdir_make, workdir_remove),
 		cmocka_unit_test(recognized_by_name),
 	};
 

@@ -15,6 +15,7 @@
 #define BASE 0x400000ULL
 #define CODE_BYTES 0x30000ULL
 #define P(...) (const unsigned char[]){ __VA_ARGS__ }, sizeof((const unsigned char[]){ __VA_ARGS__ })
+#define SECTION_MOST (256ULL << 20) /* bytes of .eh_frame */
 #define PUSH P(0x41, 0x0e, 16)   /* CFA = sp + 8, from + 1 sp + 16 */
 
 static struct unwind_table build(const struct cfi *cfi)
@@ -196,7 +197,9 @@ static void without_eh_frame(void **state)
 	made.image.machine = EM_X86_64;
 	made.section.sh_size = 1 << 20;   /* behind the end of the file */
 	assert_int_equal(unwind_table_build(&made.image, &t), -ERANGE);
-	made.section.sh_size = 300ULL << 20;
+	made.section.sh_size = SECTION_MOST;
+	assert_int_equal(unwind_table_build(&made.image, &t), -ERANGE);
+	made.section.sh_size = SECTION_MOST + 1;
 	assert_int_equal(unwind_table_build(&made.image, &t), -E2BIG);
 	unwind_table_fini(&t);
 	free(made.file);
@@ -229,6 +232,12 @@ static void header_without_sections(void **state)
 	assert_int_equal(t.fdes, 1);
 	assert_false(t.is_damaged);
 	unwind_table_fini(&t);
+	made.image.segments[1].file_size = SECTION_MOST;
+	assert_int_equal(unwind_section_to_read(&made.image, &section), 0);
+	assert_int_equal(section.size, SECTION_MOST);
+	made.image.segments[1].file_size = SECTION_MOST + 1; /* no more is read, and the zero is before */
+	assert_int_equal(unwind_section_to_read(&made.image, &section), 0);
+	assert_int_equal(section.size, SECTION_MOST);
 	free(made.file);
 }
 

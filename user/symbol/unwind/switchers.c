@@ -33,7 +33,7 @@ static bool has_word(const struct image_symbols *symbols, const Elf64_Sym *symbo
 }
 
 /* Finds the functions with a word in their names, which are mangled, and to which compilers add (".cold",
- * ".constprop.0"). Returns how many. */
+ * ".constprop.0"). Returns how many; 0 if there are too many, because a walk that passes one of them is wrong. */
 static size_t find_functions(const struct image *image, uint32_t symbols_type, const char *word,
 			     struct switchers_range ranges[SWITCHERS_MAX])
 {
@@ -41,15 +41,18 @@ static size_t find_functions(const struct image *image, uint32_t symbols_type, c
 	bool has_symbols = image_symbols(image, symbols_type, &symbols);
 	size_t count = 0;
 
-	for (size_t i = 0; has_symbols && i < symbols.count && count < SWITCHERS_MAX; i++) {
+	for (size_t i = 0; has_symbols && i < symbols.count && count <= SWITCHERS_MAX; i++) {
 		const Elf64_Sym *symbol = &symbols.list[i];
 
-		if (has_word(&symbols, symbol, word))
-			ranges[count++] = (struct switchers_range){ symbol->st_value,
-								    symbol->st_value + symbol->st_size };
+		if (!has_word(&symbols, symbol, word))
+			continue;
+		if (count < SWITCHERS_MAX)
+			ranges[count] = (struct switchers_range){ symbol->st_value,
+								  symbol->st_value + symbol->st_size };
+		count++;
 	}
 	image_symbols_free(&symbols);
-	return count;
+	return count <= SWITCHERS_MAX ? count : 0;
 }
 
 size_t switchers_find(const struct image *image, struct switchers_range ranges[SWITCHERS_MAX])

@@ -22,7 +22,7 @@ struct switchers_range {
 };
 #define SWITCHERS_MAX 8            /* a function and its cold part have one name; more are no greenlet */
 
-/* Returns how many functions there are in such a library. */
+/* Returns how many such functions there are in a library; 0 if there are too many. */
 size_t switchers_find(const struct image *image, struct switchers_range ranges[SWITCHERS_MAX]);
 
 /* Makes the first functions of pieces roots. If there are none, all code ends a walk, with the reason
