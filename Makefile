@@ -92,7 +92,7 @@ SYMBOL   := intern owners symbolizer \
             $(call in,python,pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
             $(call in,unwind,cfa_program ehframe rewalk switchers table_cache table_parse unwind_table)
 SINK     := registry \
-            $(call in,text,finding_text neighbour_text page stack_text text why_text) \
+            $(call in,text,finding_text neighbour_text page redact stack_text text why_text) \
             $(call in,records,record_fields record_text) \
             $(call in,json,json_cgroup json_stacks json_view) \
             $(call in,report,doctor list report report_answer report_gpu report_next report_nothing report_others \
@@ -101,7 +101,8 @@ SINK     := registry \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
             $(call in,export,folded gzip pickle pprof pprof_names protobuf torch_snapshot) \
-            $(call in,html,html html_data html_series html_text packed redact) \
+            $(call in,html,html html_data html_series html_text packed) \
+            $(call in,perfetto,heap_samples memory_tracks perfetto trace_packet) \
             $(call in,sqlite,db db_file sqlite sqlite_rows)
 SCREEN   := curses finding_reader grid head messages picture picture_lines rows screen screen_findings spark stage terminal
 LIVE     := stream \

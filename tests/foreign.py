@@ -9,6 +9,26 @@ BAD = "[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud
 # window's title to a stack and back, the colours as they were.
 OWN = (rb"\x1b\[[0-9;]*[mABCDGHJKLMPSTXdr@b]|\x1b\[\?[0-9;]+[hl]|\x1b\[[0-9]+[hl]|\x1b\[2[23];0;0t|\x1b\(B|\x1b[=>M78]"
        rb"|\x1b\]104\x07|[\r\n\x08]")
+TEXT = re.compile(rb"[ -~]{4,}\0")
+HDR_BYTES = 32
+
+
+def spoil(record):
+    """A record whose texts are hostile."""
+    def replace(found):
+        size = len(found.group()) - 1
+        return (HOSTILE * (size // len(HOSTILE) + 1))[:size] + b"\0"
+    return record[:HDR_BYTES] + TEXT.sub(replace, record[HDR_BYTES:])
+
+
+def spoiled(records, most):
+    """The first records, up to so many bytes, with hostile texts."""
+    size = 0
+    for record in map(spoil, records):
+        size += len(record)
+        if size > most:
+            return
+        yield record
 
 
 def first_bad(data):

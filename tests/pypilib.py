@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Fetches wheels from PyPI with pip, which knows the machine's index, proxies and certificates."""
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 
 from patience import PATIENCE
 
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TORCH = "2.11.0"        # the newest that tests take something of
 
 
@@ -28,3 +31,20 @@ def download(folder, packages, *options, seconds=PATIENCE):
         why = (got.stderr.strip().splitlines() or ["no wheel"])[-1]
         raise Unavailable(f"{first} cannot be fetched from PyPI: {why}")
     return wheels
+
+
+def unpacked(name, packages):
+    """Puts the packages, from PyPI once, below build/, where Python finds them from now on."""
+    folder = os.path.join(TOP, "build", f"pypi-{name}")
+    if not os.path.isdir(os.path.join(folder, name)):
+        new = f"{folder}.{os.getpid()}"
+        os.makedirs(new, exist_ok=True)
+        for wheel in download(new, packages):
+            with zipfile.ZipFile(wheel) as packed:
+                packed.extractall(new)
+            os.remove(wheel)
+        try:
+            os.rename(new, folder)
+        except OSError:                 # another test was faster
+            shutil.rmtree(new)
+    sys.path.insert(1, folder)

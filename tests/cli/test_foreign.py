@@ -4,7 +4,6 @@
 broken UTF-8 come out as printable text, in every format."""
 import glob
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -13,32 +12,17 @@ from cases import BIN, PATIENCE, TOP, check, done
 
 sys.path.insert(1, os.path.join(TOP, "tests", "recordings"))
 import recfile  # noqa: E402
-from foreign import HOSTILE, first_bad  # noqa: E402
+from foreign import HDR_BYTES, HOSTILE, first_bad, spoil, spoiled  # noqa: E402
 
-HDR_BYTES = 32
-TEXT = re.compile(rb"[ -~]{4,}\0")
 KEPT = sorted(glob.glob(os.path.join(TOP, "tests/data/kept/*.gmt")))
 
 
-def spoil(record):
-    """A record whose texts are hostile."""
-    def replace(found):
-        size = len(found.group()) - 1
-        return (HOSTILE * (size // len(HOSTILE) + 1))[:size] + b"\0"
-    return record[:HDR_BYTES] + TEXT.sub(replace, record[HDR_BYTES:])
-
-
-def spoiled(folder, path):
-    records = [spoil(r) for r in recfile.read(path)]
+def copy_of(folder, path):
+    """The recording with hostile names; and whether it has any."""
+    records = list(spoiled(recfile.read(path), recfile.RAW_MAX))
     to = os.path.join(folder, os.path.basename(path))
-    kept, size = [], 0
-    for record in records:
-        size += len(record)
-        if size > recfile.RAW_MAX:
-            break
-        kept.append(record)
-    recfile.write(to, kept)
-    return to, b"\x1b]0;x" in b"".join(kept)
+    recfile.write(to, records)
+    return to, b"\x1b]0;x" in b"".join(records)
 
 
 def run(*words, **more):
@@ -56,7 +40,7 @@ def recordings(folder):
     bad = {words: [] for words in COMMANDS}
     hostile = 0
     for path in KEPT:
-        copy, is_hostile = spoiled(folder, path)
+        copy, is_hostile = copy_of(folder, path)
         hostile += is_hostile
         for words in COMMANDS:
             code, out, err = run(*words, *[copy] * (1 + (words[0] in ("diff", "report"))))

@@ -14,7 +14,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import zipfile
 
 import cases
 from cases import BIN, PATIENCE, TOP, check, skip
@@ -181,19 +180,7 @@ def schema(folder):
 
 
 def pandas():
-    folder = os.path.join(TOP, "build/pypi-pandas")
-    if not os.path.isdir(os.path.join(folder, "pandas")):
-        new = f"{folder}.{os.getpid()}"
-        os.makedirs(new, exist_ok=True)
-        for wheel in pypilib.download(new, PANDAS):
-            with zipfile.ZipFile(wheel) as packed:
-                packed.extractall(new)
-            os.remove(wheel)
-        try:
-            os.rename(new, folder)
-        except OSError:                 # another test was faster
-            pass
-    sys.path.insert(1, folder)
+    pypilib.unpacked("pandas", PANDAS)
     import pandas as module             # pylint: disable=import-outside-toplevel
     return module
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Any records through every output: the report in each format, the requests that failed, snapshots, folded stacks,
- * profiles and the records themselves. JSON is JSON, text holds no control characters, a snapshot is a whole pickle.
+ * profiles, traces and the records themselves. JSON is JSON, text holds no control characters, a snapshot is a whole pickle.
  *
  * The input is a byte of options, and a list of records (make_records.h). One input goes through a part of the outputs, as
  * JSON takes ten times as long as the ledger.
  */
 #include <jansson.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -93,10 +94,10 @@ static uint64_t varint(const unsigned char **at, const unsigned char *end)
 	}
 }
 
-/* A profile's fields fill its bytes, and its texts hold no control characters. */
-static void check_profile(const unsigned char *at, size_t size)
+/* The fields of a message fill its bytes, and its texts hold no control characters. */
+static void check_fields(const unsigned char *at, size_t size, unsigned int text_field)
 {
-	enum { STRING_TABLE = 6, SIZED = 2 };
+	enum { SIZED = 2 };
 	const unsigned char *end = at + size;
 
 	while (at < end) {
@@ -104,11 +105,20 @@ static void check_profile(const unsigned char *at, size_t size)
 
 		if ((tag & 7) != SIZED)
 			continue;
-		must(value <= (uint64_t)(end - at), "a field ends in the profile");
-		for (uint64_t i = 0; tag >> 3 == STRING_TABLE && i < value; i++)
-			must(at[i] >= ' ', "no control character of a record in a profile");
+		must(value <= (uint64_t)(end - at), "a field ends in its message");
+		for (uint64_t i = 0; tag >> 3 == text_field && i < value; i++)
+			must(at[i] >= ' ', "no control character of a record in a text");
+		if (!text_field)
+			check_fields(at, value, UINT_MAX);
 		at += value;
 	}
+}
+
+static void check_profile(const unsigned char *at, size_t size)
+{
+	enum { STRING_TABLE = 6 };
+
+	check_fields(at, size, STRING_TABLE);
 }
 
 static void check_packed(const struct out *out)
@@ -132,6 +142,11 @@ static void check_output(const struct sink *sink, const struct sink_opts *opts, 
 
 	if (sink->suffix && !strcmp(sink->suffix, ".pb.gz")) {
 		check_packed(out);
+		out_close(out);
+		return;
+	}
+	if (sink->suffix && !strcmp(sink->suffix, ".perfetto-trace")) {
+		check_fields((const unsigned char *)out->data, out->size, 0);
 		out_close(out);
 		return;
 	}

@@ -43,6 +43,7 @@ ROOMS = {
     "sink/formats": "base core/terms core/view sink sink/text sink/compare sink/records sink/json sink/report sink/oom",
     "sink/export": "base core/terms core/view sink sink/text",
     "sink/html": "base core/terms core/view sink sink/text sink/report",
+    "sink/perfetto": "base core/terms core/view sink sink/text sink/export",
     "sink/sqlite": "base core/terms core/view sink",
     "screen": "base core/terms core/view sink sink/text sink/report",
     "live": "base core/terms core/pipeline source",

@@ -134,8 +134,9 @@ OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, MEMBER(word, folded_by, .words 
        "Which bytes `--folded` writes: `live` (the default), `peak` (held at the peak of each GPU), `growth`, `old`"
        " (not freed for longer than `--older-than`) or `allocated` (the sum of all allocations).")
 OPTION(0, "redact", NULL, KEPT, FOR_REPORT, MEMBER(flag, redact),
-       "leave command lines and folders out of --html",
-       "Leave out of the page that `--html` writes: command lines, cgroups, the host's name, and the folders of files."
+       "no command lines, folders in --html, --perfetto",
+       "Leave out of what `--html` and `--perfetto` write: command lines, cgroups, the host's name, and the folders of"
+       " files."
        " The names of programs, functions and source files stay.")
 OPTION(0, "window", "HOW|off", KEPT, FOR_STACKS,
        MEMBER(window, window, .initial = "200k",

@@ -11,6 +11,7 @@
 	X(pprof)    /* a profile for go tool pprof */                             \
 	X(snapshot) /* a file for PyTorch's memory viewers */                     \
 	X(html)     /* a page for browsers, with memory over time */              \
+	X(perfetto) /* a trace for Perfetto */                                    \
 	X(sqlite)   /* a database with everything */
 
 #define X(name) extern const struct sink sink_##name;

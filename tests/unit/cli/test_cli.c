@@ -14,7 +14,7 @@
 
 #define WORDS_MAX 40
 /* What -o takes beside recordings. */
-#define FILES "FILE.folded, FILE.pb.gz, FILE.pickle, FILE.html or FILE.sqlite"
+#define FILES "FILE.folded, FILE.pb.gz, FILE.pickle, FILE.html, FILE.perfetto-trace or FILE.sqlite"
 
 struct parsed {
 	struct options options;
@@ -113,8 +113,9 @@ static void test_stack_options(void **state)
 	p = parse_ok("-p 1 -o a.b/run.pb.gz");
 	assert_string_equal(file_of(p, "pprof"), "a.b/run.pb.gz");
 	drop(p);
-	p = parse_ok("report x -o run.pprof");
+	p = parse_ok("report x -o run.pprof -o run.pftrace");
 	assert_string_equal(file_of(p, "pprof"), "run.pprof");
+	assert_string_equal(file_of(p, "perfetto"), "run.pftrace");
 	drop(p);
 	p = parse_ok("-p 1 -o .pprof");
 	assert_null(file_of(p, "pprof"));

@@ -246,6 +246,8 @@ static inline int64_t view_each(const struct view_stacks *stacks, const struct v
 }
 
 int64_t view_value(const struct view_held *held, enum view_order order);
+/* Whether no order before this one has the row, as each has the rows that are above 0 in it. */
+bool view_is_first_in(const struct view_held *held, enum view_order order);
 /* Whether memory has risen in both parts of the time of view_stacks.rise, and was there before: no start-up. */
 bool view_is_steady(const struct view_held *held);
 const char *view_order_name(enum view_order order);

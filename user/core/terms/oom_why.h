@@ -27,6 +27,7 @@ struct oom_why {
 	uint8_t cause;           /* enum oom_cause_kind */
 	uint16_t api;            /* the call that asked: enum gmt_api */
 	uint32_t number;         /* of the request: a later request has a greater one */
+	uint64_t first_ns, last_ns; /* when it failed first, and last: CLOCK_MONOTONIC */
 	uint64_t asked;          /* 0: the request has no size */
 	uint64_t bytes, whole;   /* of the cause */
 	struct oom_place asked_at;

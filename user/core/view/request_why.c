@@ -75,7 +75,10 @@ static void read_verdict(const struct oom_view *v, struct oom_why *why)
 	const struct oom_verdict *verdict = &v->verdict;
 	uint32_t asked = verdict->asked_symbol != VIEW_NO_FRAME ? verdict->asked_symbol : verdict->waiting_symbol;
 
-	*why = (struct oom_why){ .asked = v->facts.asked, .api = v->rec.api, .number = v->rec.number };
+	*why = (struct oom_why){
+		.asked = v->facts.asked, .api = v->rec.api, .number = v->rec.number, .first_ns = v->rec.first_ns,
+		.last_ns = v->rec.last_ns,
+	};
 	fill_place(&v->view, asked, &why->asked_at);
 	if (verdict->cause_count)
 		fill_cause(v, &verdict->causes[0], why);

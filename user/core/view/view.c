@@ -92,6 +92,14 @@ int64_t view_value(const struct view_held *held, enum view_order order)
 	}
 }
 
+bool view_is_first_in(const struct view_held *held, enum view_order order)
+{
+	for (enum view_order before = 0; before < order; before++)
+		if (view_value(held, before) > 0)
+			return false;
+	return true;
+}
+
 bool view_is_steady(const struct view_held *held)
 {
 	return held->rise > held->rise_later && held->rise_later > 0 && held->then > 0;

@@ -158,15 +158,6 @@ static void write_sample(struct profile *p, const struct labels *labels, const s
 	end_sample(p);
 }
 
-/* Whether no order before this one has the row, as each has the rows that are above 0 in it. */
-static bool is_first_in(const struct view_stack_row *row, int order)
-{
-	for (int before = 0; before < order; before++)
-		if (view_value(&row->held, (enum view_order)before) > 0)
-			return false;
-	return true;
-}
-
 static void add_values(struct values *sum, const struct view_held *held)
 {
 	struct values values = values_of(held);
@@ -188,7 +179,7 @@ static struct values write_samples(struct profile *p, const struct labels *label
 		for (size_t i = 0; i < top->count; i++) {
 			bool is_written = with_segments || !top->rows[i].is_segment;
 
-			if (!is_first_in(&top->rows[i], order))
+			if (!view_is_first_in(&top->rows[i].held, (enum view_order)order))
 				continue;
 			if (is_written)
 				write_sample(p, labels, &top->rows[i]);

@@ -6,7 +6,7 @@
 #include "base/out.h"
 #include "sink/html/html_data.h"
 #include "sink/html/html_text.h"
-#include "sink/html/redact.h"
+#include "sink/text/redact.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
 

@@ -2,7 +2,7 @@
 #include "sink/html/html_text.h"
 
 #include "base/out.h"
-#include "sink/html/redact.h"
+#include "sink/text/redact.h"
 
 /* The text as it may be shown; the caller closes the result. */
 static struct out shown_text(const char *text, size_t size, bool redact)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes out of an HTML report what should not be shared: command lines, cgroups, the host's name, and the folders of
+/* Takes out of an output what should not be shared: command lines, cgroups, the host's name, and the folders of
  * files. */
-#ifndef GPUMEMTRACE_SINK_HTML_REDACT_H
-#define GPUMEMTRACE_SINK_HTML_REDACT_H
+#ifndef GPUMEMTRACE_SINK_TEXT_REDACT_H
+#define GPUMEMTRACE_SINK_TEXT_REDACT_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sink/html/redact.h"
+#include "sink/text/redact.h"
 
 #include <ctype.h>
 #include <stdlib.h>
