@@ -35,16 +35,19 @@ struct files {
 	const struct sink_opts *opts;
 	const struct sink *sink;
 	const char *name;        /* as given */
+	const struct diff *diff; /* what the files show instead of the pipeline; NULL, like the next: nothing */
+	const struct ranks *ranks;
 };
 
 /* ---- files about all processes ---- */
 
-static int print_view(const struct files *f, struct out *out)
+static int print_view(const struct files *f, struct out *out, const void *none)
 {
 	struct view_request request = outputs_request(f->options, f->attribution);
 	const char *why;
 	struct view view;
 
+	(void)none;
 	if (f->sink->ask)
 		f->sink->ask(&request, f->opts);
 	view_build(f->pipeline, &request, &view);
@@ -56,7 +59,7 @@ static int print_view(const struct files *f, struct out *out)
 	return out_close(out);
 }
 
-static int print_history(const struct files *f, struct out *out, const struct snapshot *snapshot)
+static int print_history(const struct files *f, struct out *out, const void *snapshot)
 {
 	struct sink_history history = {
 		.snapshot = snapshot, .frames = ledger_frames(f->pipeline->ledger),
@@ -67,8 +70,19 @@ static int print_history(const struct files *f, struct out *out, const struct sn
 	return out_close(out);
 }
 
-/* snapshot: NULL for a file about all processes. */
-static int write_output(const struct files *f, const char *path, const struct snapshot *snapshot)
+static int print_compared(const struct files *f, struct out *out, const void *none)
+{
+	(void)none;
+	if (f->diff)
+		f->sink->write_diff(out, f->diff, f->opts);
+	else
+		f->sink->write_ranks(out, f->ranks, f->opts);
+	return out_close(out);
+}
+
+/* of: what print() needs besides. */
+static int write_output(const struct files *f, const char *path,
+			int (*print)(const struct files *f, struct out *out, const void *of), const void *of)
 {
 	struct out_file file;
 	struct out out;
@@ -76,7 +90,7 @@ static int write_output(const struct files *f, const char *path, const struct sn
 
 	if (!err) {
 		out_init_fd(&out, file.fd);
-		err = out_file_end(&file, snapshot ? print_history(f, &out, snapshot) : print_view(f, &out));
+		err = out_file_end(&file, print(f, &out, of));
 	}
 	if (err)
 		say("%s: %s", path, out_file_why(err));
@@ -140,7 +154,7 @@ static int write_process(const struct files *f, const struct snapshot_index *x, 
 		view_wanted_devices(f->pipeline, &request, x->h->processes[process].of, devices);
 		snapshot_keep_devices(&snapshot, devices);
 	}
-	err = write_output(f, path, &snapshot);
+	err = write_output(f, path, print_history, &snapshot);
 	if (!err && snapshot.dropped && !f->options->quiet)
 		say("%s lacks %" PRIu64 " older %s: give a larger --window to keep more", path, snapshot.dropped,
 		    human_plural(snapshot.dropped, "event", "events"));
@@ -216,12 +230,39 @@ int output_files_write(const struct options *options, struct attribution *attrib
 		if (!f.name)
 			continue;
 		if (f.sink->write)
-			err = write_output(&f, f.name, NULL) ?: err;
+			err = write_output(&f, f.name, print_view, NULL) ?: err;
 		if (f.sink->write_history && pipeline->history)
 			err = write_processes(&f) ?: err;
 	}
 	return err;
 }
+
+/* ---- files about several recordings ---- */
+
+static int write_compared(struct files *f)
+{
+	int err = 0;
+
+	for (size_t i = 0; sinks[i]; i++) {
+		f->sink = sinks[i];
+		f->name = f->options->files[i];
+		if (f->name)
+			err = write_output(f, f->name, print_compared, NULL) ?: err;
+	}
+	return err;
+}
+
+int output_files_diff(const struct options *options, const struct diff *diff, const struct sink_opts *opts)
+{
+	return write_compared(&(struct files){ .options = options, .opts = opts, .diff = diff });
+}
+
+int output_files_ranks(const struct options *options, const struct ranks *ranks, const struct sink_opts *opts)
+{
+	return write_compared(&(struct files){ .options = options, .opts = opts, .ranks = ranks });
+}
+
+/* ---- before tracing ---- */
 
 static int check_folder(const struct options *options)
 {

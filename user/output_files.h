@@ -4,8 +4,10 @@
 #define GPUMEMTRACE_OUTPUT_FILES_H
 
 struct attribution;
+struct diff;
 struct options;
 struct pipeline;
+struct ranks;
 struct sink_opts;
 
 /* Writes the files that the options ask for. Each process that had device memory gets its own file of the history: for
@@ -13,6 +15,11 @@ struct sink_opts;
  * what went wrong. 0 or -errno. */
 int output_files_write(const struct options *options, struct attribution *attribution, const struct pipeline *pipeline,
 		       const struct sink_opts *opts);
+
+/* Writes the files that show what two recordings or moments differ in, or the ranks of a job. Says what went wrong.
+ * 0 or -errno. */
+int output_files_diff(const struct options *options, const struct diff *diff, const struct sink_opts *opts);
+int output_files_ranks(const struct options *options, const struct ranks *ranks, const struct sink_opts *opts);
 
 /* Whether the files and the dumps can be written, as far as that can be known before tracing. 0 or -errno after a
  * sentence. Only a sentence if dumps cannot be written to the current directory, which nobody named. */

@@ -12,17 +12,14 @@ import sys
 import tempfile
 
 from cases import BIN, PATIENCE, TOP, check, done, skip
-
-sys.path.insert(1, os.path.join(TOP, "tests", "recordings"))
-import browserlib  # noqa: E402
-import recfile  # noqa: E402
+import browserlib
+import pagelib
+from pagelib import data_of
 
 DATA = os.path.join(TOP, "tests/data")
-HDR_BYTES, WHY_ITERATION = 32, 1
+WHY_ITERATION = 1
 with open(os.path.join(TOP, "include/gpumemtrace/terms.h"), encoding="utf-8") as terms:
     CATEGORIES = re.findall(r'X\(\w+, \d+, "(\w+)"', terms.read().split("define GMT_CATEGORIES(X)")[1].split("#define")[0])
-TEXT = re.compile(rb"[ -~]{4,}\0")
-HOSTILE = b"</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>'\"`${window.hacked=1}&lt;"
 TWO_GPUS = os.path.join(DATA, "kept/old-driver.gmt")
 LEAK = os.path.join(DATA, "found/h200-logits.gmt")
 FOLDERS = os.path.join(DATA, "kept/train-oom.gmt")
@@ -32,12 +29,6 @@ def page_of(folder, path):
     to = os.path.join(folder, os.path.basename(path) + ".html")
     subprocess.run([BIN, "report", "-q", "-o", to, path], stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True)
     return to
-
-
-def data_of(path):
-    """The numbers in the page."""
-    with open(path, encoding="utf-8") as file:
-        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read(), re.S).group(1))
 
 
 def report_of(path):
@@ -151,22 +142,8 @@ def same_numbers(folder):
     check("the page's numbers are the report's, in each recording", not wrong and frames > 1000, "\n".join(wrong[:9]))
 
 
-def spoil(record):
-    def replace(found):
-        size = len(found.group()) - 1
-        return (HOSTILE * (size // len(HOSTILE) + 1))[:size] + b"\0"
-    return record[:HDR_BYTES] + TEXT.sub(replace, record[HDR_BYTES:])
-
-
 def spoiled(folder):
-    to, kept, size = os.path.join(folder, "spoiled.gmt"), [], 0
-    for record in map(spoil, recfile.read(LEAK)):
-        size += len(record)
-        if size > recfile.RAW_MAX:
-            break
-        kept.append(record)
-    recfile.write(to, kept)
-    return page_of(folder, to)
+    return page_of(folder, pagelib.spoiled(folder, LEAK))
 
 
 def hostile_text(folder):

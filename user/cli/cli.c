@@ -288,11 +288,13 @@ static int check_targets(const struct options *options, char **cause)
 	return 0;
 }
 
-/* Whether a file is written from the one recording that is read. */
-static bool check_one_file(const struct options *options)
+/* Whether a file is asked for that is made of one recording. */
+static bool asks_one_file(const struct options *options)
 {
-	for (size_t i = 0; i < SINKS_MAX; i++)
-		if (options->files[i])
+	for (size_t i = 0; sinks[i]; i++)
+		if (options->files[i] &&
+		    !(options->command == CLI_DIFF ? sinks[i]->write_diff != NULL :
+		      options->command == CLI_REPORT && sinks[i]->write_ranks))
 			return true;
 	return false;
 }
@@ -308,7 +310,7 @@ static int check_options(const struct options *options, char **cause)
 	else if (options->pids.name_count)
 		err = cli_wrong(cause, "'%s' is not a process id: records have no names to look for",
 				options->pids.names[0]);
-	else if (options->more.count && check_one_file(options))
+	else if (options->more.count && asks_one_file(options))
 		err = cli_wrong(cause, "such a file is made of one recording: remove '%s'", options->more.texts[0]);
 	else if (options->command == CLI_DIFF && !options->more.count)
 		err = cli_wrong(cause, "two recordings or moments are to be compared: gpumemtrace diff A.gmt B.gmt, or"

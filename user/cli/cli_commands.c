@@ -35,6 +35,7 @@ const struct cli_example cli_examples[] = {
 	{ CLI_DIFF, "diff before.gmt after.gmt", "the peaks of two runs" },
 	{ CLI_DIFF, "diff run.gmt@iteration=3 @end", "what has come since then" },
 	{ CLI_DIFF, "diff run.gmt@1m @oom=1", "what filled the GPU" },
+	{ CLI_DIFF, "diff -o diff.html before.gmt after.gmt", "tables for a browser" },
 	{ CLI_RECORDS, "records run.gmt", "all records" },
 	{ CLI_RECORDS, "records --kind call -p 4242 run.gmt", "the calls of one process" },
 	{ CLI_RECORDS, "records --json run.gmt | jq .kind", "records for a script" },

@@ -76,7 +76,8 @@ static const char *const kind_words[] = {
 static unsigned commands_of(const struct sink *sink)
 {
 	return (sink->report || sink->write || sink->stream ? FOR_REPORT : 0) | (sink->write_history ? FOR_STACKS : 0) |
-	       (sink->oom ? FOR_OOM : 0) | (sink->diff ? FOR_DIFF : 0) | (sink->record ? FOR_RECORDS : 0) |
+	       (sink->oom ? FOR_OOM : 0) | (sink->diff || sink->write_diff ? FOR_DIFF : 0) |
+	       (sink->record ? FOR_RECORDS : 0) |
 	       (sink->doctor ? FOR_DOCTOR : 0) | (sink->list ? FOR_LIST : 0) | (sink->processes ? FOR_PS : 0);
 }
 
@@ -148,6 +149,11 @@ static char *known_suffixes(enum cli_command command)
 /* "'report' writes no recording: give -o a FILE.pickle, not 'x.gmt'" */
 static int refuse_output(const struct cli_given *given)
 {
+	static const char *const words[] = {
+#define X(name, word, arguments, help) word,
+		CLI_COMMANDS(X)
+#undef X
+	};
 	enum cli_command command = given->options->command;
 	char *list = known_suffixes(command);
 	int err;
@@ -157,7 +163,7 @@ static int refuse_output(const struct cli_given *given)
 				suffix_of(given->text), given->text, list);
 	else
 		err = cli_wrong(given->cause, "'%s' writes no recording: give -o a %s, not '%s'",
-				command == CLI_REPORT ? "report" : "oom", list, given->text);
+				words[command], list, given->text);
 	free(list);
 	return err;
 }

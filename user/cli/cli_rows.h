@@ -118,10 +118,11 @@ OPTION(0, "no-pager", NULL, SHOWN, FOR_PAGED, MEMBER(flag, no_pager),
        " the variables do not count: the pager is less in its secure mode (`LESSSECURE`), which runs no commands.")
 
 /* ---- What is kept ---- */
-OPTION('o', "output", "FILE", KEPT, FOR_STACKS,
+OPTION('o', "output", "FILE", KEPT, FOR_STACKS | FOR_DIFF,
        TAKES(take_output, .suffix = RECORDING_SUFFIX,
 	     .others = { { FOR_REPLAY, "write what the suffix says, as .html or .pickle" },
-			 { FOR_OOM, "write FILE.pickle, as --snapshot does" } }),
+			 { FOR_OOM, "write FILE.pickle, as --snapshot does" },
+			 { FOR_DIFF, "write FILE.html, a page for a browser" } }),
        "write what the suffix says, as .gmt or .html",
        "Write a file at the end. The suffix of its name says which file: `.gmt`, or no suffix, is a recording"
        " (see `RECORDINGS`), which only tracing writes. The suffixes of other files stand at the options that write"
@@ -133,7 +134,8 @@ OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, MEMBER(word, folded_by, .words 
        "live, peak, growth, old or allocated; default @",
        "Which bytes `--folded` writes: `live` (the default), `peak` (held at the peak of each GPU), `growth`, `old`"
        " (not freed for longer than `--older-than`) or `allocated` (the sum of all allocations).")
-OPTION(0, "redact", NULL, KEPT, FOR_REPORT, MEMBER(flag, redact),
+OPTION(0, "redact", NULL, KEPT, FOR_REPORT | FOR_DIFF,
+       MEMBER(flag, redact, .others = { { FOR_DIFF, "leave command lines and folders out of --html" } }),
        "no command lines, folders in --html, --perfetto",
        "Leave out of what `--html` and `--perfetto` write: command lines, cgroups, the host's name, and the folders of"
        " files."

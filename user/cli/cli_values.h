@@ -78,7 +78,7 @@ typedef int cli_take_fn(const struct cli_given *given);
 CLI_VALUES(X)
 #undef X
 
-#define CLI_OTHER_HELPS 2
+#define CLI_OTHER_HELPS 3
 struct cli_option {
 	int letter;               /* 0: the option has only the long name */
 	const char *name;

@@ -13,6 +13,7 @@
 #include "core/compare/diff.h"
 #include "core/ledger/ledger.h"
 #include "core/pipeline/pipeline.h"
+#include "output_files.h"
 #include "outputs.h"
 #include "pager.h"
 #include "say.h"
@@ -34,21 +35,22 @@ static struct diff_side side_of(const struct at_moment *at)
 	};
 }
 
-/* Prints the difference. Returns an exit code. */
+/* Writes the files, and prints the difference. Returns an exit code. */
 static int print_diff(const struct diff *diff, const struct options *options)
 {
-	int fd = outputs_fd(options), err;
+	int fd = outputs_fd(options), err, files_err;
 	struct sink_opts opts = outputs_opts(options, fd);
 	struct pager pager;
 	struct out out;
 
+	files_err = output_files_diff(options, diff, &opts);
 	pager_start(&pager, options);
 	out_init_fd(&out, fd);
 	outputs_format(options)->diff(&out, diff, &opts);
 	err = pager_end(&pager, out_close(&out));
 	if (err && err != -ENOENT)
 		say("cannot write the output: %s", strerror(-err));
-	return err ? GMT_EXIT_FAILURE : GMT_EXIT_OK;
+	return err || files_err ? GMT_EXIT_FAILURE : GMT_EXIT_OK;
 }
 
 static int compare_sides(const struct at_moment sides[DIFF_SIDES], const struct options *options)

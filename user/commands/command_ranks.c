@@ -11,6 +11,7 @@
 #include "commands/at_moment.h"
 #include "commands/commands.h"
 #include "core/compare/ranks.h"
+#include "output_files.h"
 #include "outputs.h"
 #include "pager.h"
 #include "say.h"
@@ -60,10 +61,10 @@ static struct ranks_source *sources_of(const struct recordings *r, bool *is_lost
 	return sources;
 }
 
-/* Returns an exit code. */
+/* Writes the files, and prints the report. Returns an exit code. */
 static int print_ranks(const struct recordings *r, const struct options *options)
 {
-	int fd = outputs_fd(options), err;
+	int fd = outputs_fd(options), err, files_err;
 	struct sink_opts opts = outputs_opts(options, fd);
 	bool is_lost = false;
 	struct ranks_source *sources = sources_of(r, &is_lost);
@@ -72,6 +73,7 @@ static int print_ranks(const struct recordings *r, const struct options *options
 	struct out out;
 
 	ranks_build(sources, r->count, &ranks);
+	files_err = output_files_ranks(options, &ranks, &opts);
 	pager_start(&pager, options);
 	out_init_fd(&out, fd);
 	outputs_format(options)->ranks(&out, &ranks, &opts);
@@ -80,7 +82,7 @@ static int print_ranks(const struct recordings *r, const struct options *options
 		say("cannot write the report: %s", strerror(-err));
 	ranks_free(&ranks);
 	free(sources);
-	return err ? GMT_EXIT_FAILURE : options->strict && is_lost ? GMT_EXIT_LOST : GMT_EXIT_OK;
+	return err || files_err ? GMT_EXIT_FAILURE : options->strict && is_lost ? GMT_EXIT_LOST : GMT_EXIT_OK;
 }
 
 int ranks_run(const struct options *options, struct attribution *attribution)

@@ -114,6 +114,9 @@ struct sink {
 	/* One file for all processes. ask() changes the request for the view; else the report's request is used. */
 	void (*ask)(struct view_request *request, const struct sink_opts *opts);
 	void (*write)(struct out *out, const struct view *view, const struct sink_opts *opts);
+	/* The same for what several recordings, or moments, differ in: gpumemtrace diff, gpumemtrace report. */
+	void (*write_diff)(struct out *out, const struct diff *diff, const struct sink_opts *opts);
+	void (*write_ranks)(struct out *out, const struct ranks *ranks, const struct sink_opts *opts);
 	/* Why the file has nothing in it, as the end of the sentence "FILE is empty: ..."; NULL: it has something. */
 	const char *(*why_empty)(const struct view *view, const struct sink_opts *opts);
 	/* One file for each process, from the events that --window keeps. */

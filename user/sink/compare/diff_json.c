@@ -144,17 +144,22 @@ static json_t *limits_to_json(const struct diff *d)
 	return list;
 }
 
-void diff_print_json(struct out *out, const struct diff *d, const struct sink_opts *opts)
+json_t *diff_to_json(const struct diff *d, const struct sink_opts *opts)
 {
 	struct out answer;
 
 	out_init_mem(&answer);
 	diff_answer(&answer, d);
-	js_write(out, JS_OBJECT({ "schema", js_word(JSON_SCHEMA) }, { "type", js_word("diff") },
-				{ "made_at", js_utc(opts->made_ns) }, { "answer", held_text_to_json(&answer) },
-				{ "a", side_to_json(&d->sides[DIFF_A]) }, { "b", side_to_json(&d->sides[DIFF_B]) },
-				{ "one_recording", json_boolean(d->is_one_recording) },
-				{ "held", amount_to_json(&d->held) }, { "tables", tables_to_json(d, d->tables) },
-				{ "processes", pairs_to_json(d) }, { "limits", limits_to_json(d) },
-				{ "moved_lines", js_u64(diff_moved(d)) }), false);
+	return JS_OBJECT({ "schema", js_word(JSON_SCHEMA) }, { "type", js_word("diff") },
+			 { "made_at", js_utc(opts->made_ns) }, { "answer", held_text_to_json(&answer) },
+			 { "a", side_to_json(&d->sides[DIFF_A]) }, { "b", side_to_json(&d->sides[DIFF_B]) },
+			 { "one_recording", json_boolean(d->is_one_recording) },
+			 { "held", amount_to_json(&d->held) }, { "tables", tables_to_json(d, d->tables) },
+			 { "processes", pairs_to_json(d) }, { "limits", limits_to_json(d) },
+			 { "moved_lines", js_u64(diff_moved(d)) });
+}
+
+void diff_print_json(struct out *out, const struct diff *d, const struct sink_opts *opts)
+{
+	js_write(out, diff_to_json(d, opts), false);
 }

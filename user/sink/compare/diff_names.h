@@ -3,6 +3,8 @@
 #ifndef GPUMEMTRACE_SINK_COMPARE_DIFF_NAMES_H
 #define GPUMEMTRACE_SINK_COMPARE_DIFF_NAMES_H
 
+#include <jansson.h>
+
 #include "core/compare/diff.h"
 
 struct out;
@@ -22,6 +24,8 @@ void diff_limit_text(struct out *out, const struct diff *diff, enum diff_limit l
 
 /* The table of the rows that name what differs: lines, or kinds of calls where no lines are known. */
 enum held_table diff_telling_table(const struct diff *diff);
+
+json_t *diff_to_json(const struct diff *diff, const struct sink_opts *opts);
 
 /* For sinks (sink.h). */
 void diff_print(struct out *out, const struct diff *diff, const struct sink_opts *opts);

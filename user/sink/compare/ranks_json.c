@@ -97,16 +97,21 @@ static json_t *odd_to_json(const struct ranks *r)
 	return list;
 }
 
-void ranks_print_json(struct out *out, const struct ranks *r, const struct sink_opts *opts)
+json_t *ranks_to_json(const struct ranks *r, const struct sink_opts *opts)
 {
 	struct out answer;
 
 	out_init_mem(&answer);
 	ranks_answer(&answer, r);
-	js_write(out, JS_OBJECT({ "schema", js_word(JSON_SCHEMA) }, { "type", js_word("ranks") },
-				{ "made_at", js_utc(opts->made_ns) }, { "answer", held_text_to_json(&answer) },
-				{ "lines_of", js_word(r->is_tensors ? "tensors" : "driver") },
-				{ "ranks", each_rank_to_json(r) }, { "different", odd_to_json(r) },
-				{ "gpu_memory", r->count ? spread_to_json(r, &r->gpu_memory) : json_null() },
-				{ "tables", ranks_tables_to_json(r) }), false);
+	return JS_OBJECT({ "schema", js_word(JSON_SCHEMA) }, { "type", js_word("ranks") },
+			 { "made_at", js_utc(opts->made_ns) }, { "answer", held_text_to_json(&answer) },
+			 { "lines_of", js_word(r->is_tensors ? "tensors" : "driver") },
+			 { "ranks", each_rank_to_json(r) }, { "different", odd_to_json(r) },
+			 { "gpu_memory", r->count ? spread_to_json(r, &r->gpu_memory) : json_null() },
+			 { "tables", ranks_tables_to_json(r) });
+}
+
+void ranks_print_json(struct out *out, const struct ranks *r, const struct sink_opts *opts)
+{
+	js_write(out, ranks_to_json(r, opts), false);
 }

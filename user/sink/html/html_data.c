@@ -9,6 +9,7 @@
 #include "core/terms/own_code.h"
 #include "core/view/finding.h"
 #include "core/view/view.h"
+#include "sink/html/html_page.h"
 #include "sink/html/html_series.h"
 #include "sink/html/html_text.h"
 #include "sink/report/report.h"
@@ -200,7 +201,8 @@ static json_t *page_notes(const struct view *view, const struct sink_opts *opts)
 
 void html_put_data(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
-	out_printf(out, "<script type=\"application/json\" id=\"data\">{\"start_ns\":%" PRIu64, view->start_ns);
+	html_page_data_begin(out);
+	html_put_json(out, "start_ns", js_u64(view->start_ns), opts->redact);
 	html_put_json(out, "wall_ms", js_u64(view->wall_start_ns / 1000000), opts->redact);
 	html_put_json(out, "length_ns", js_u64(view->now_ns - view->start_ns), opts->redact);
 	html_put_json(out, "notes", page_notes(view, opts), opts->redact);
@@ -212,5 +214,5 @@ void html_put_data(struct out *out, const struct view *view, const struct sink_o
 	html_put_json(out, "categories", page_categories(), opts->redact);
 	html_put_json(out, "findings", page_findings(view), opts->redact);
 	html_put_json(out, "processes", page_processes(view), opts->redact);
-	out_text(out, "}</script>\n");
+	html_page_data_end(out);
 }

@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Reads the data in the page: texts, and series of packed numbers. */
-const data = JSON.parse(document.getElementById("data").textContent);
 const LENGTH = Math.max(1, data.length_ns);
 const TIME = 0, ITERATION = 1, MARK = 2, REQUEST = 3;      // why a frame is there
 const WHY = ["", "end of iteration", "mark", "request for memory failed"];
 
 // ---- texts ----
-
-function bytesText(bytes) {
-	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-	let unit = 0, value = Math.abs(bytes);
-	while (value >= 1024 && unit < units.length - 1) {
-		value /= 1024;
-		unit++;
-	}
-	const digits = unit && value < 100 && value % 1 ? value.toFixed(1) : Math.round(value);
-	return (bytes < 0 ? "-" : "") + digits + " " + units[unit];
-}
 
 function secondsText(ns) {
 	return (ns / 1e9).toFixed(LENGTH < 1e8 ? 6 : 3) + " s";

@@ -154,24 +154,9 @@ function changeView(view) {
 	update();
 }
 
-function next(list, one) {
-	return list[(list.indexOf(one) + 1) % list.length];
-}
-
 function showAll() {
 	Object.assign(state, { from: 0, to: LENGTH, a: null, b: null, chosen: null, search: "" });
 	zoomed = null;
-	update();
-}
-
-function changeTheme() {
-	const isDark = state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-	state.theme = isDark ? "light" : "dark";
-	update();
-}
-
-function set(change) {
-	Object.assign(state, change);
 	update();
 }
 
@@ -190,13 +175,3 @@ const KEYS = {
 	"/": () => search.focus(),
 	Escape: showAll,
 };
-
-document.addEventListener("keydown", event => {
-	const isTyping = event.target === search || event.target.tagName === "SELECT";
-	if (!model || event.ctrlKey || event.metaKey || event.altKey || (isTyping && event.key !== "Escape") || !KEYS[event.key])
-		return;
-	event.preventDefault();
-	if (isTyping)
-		event.target.blur();
-	KEYS[event.key](event);
-});

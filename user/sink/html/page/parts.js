@@ -1,23 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The page's elements. Every text of the data comes from traced programs: it goes into the page as text alone
- * (textContent), never as HTML. */
-function make(tag, parent, text, attributes = {}) {
-	const element = document.createElement(tag);
-	if (text !== undefined)
-		element.textContent = text;
-	for (const [name, value] of Object.entries(attributes))
-		element.setAttribute(name, value);
-	parent.append(element);
-	return element;
-}
-
-const front = make("div", document.body);
-document.getElementById("page").prepend(front);
-
-const header = make("header", front);
-make("h1", header, "gpumemtrace");
-const about = make("span", header, "", { class: "dim" });
-const themeButton = make("button", header, "dark or light", { title: "t" });
+/* The elements of the report's page. */
 const verdict = make("section", front, undefined, { "aria-label": "what stands out" });
 
 make("h2", front, "Memory over time");

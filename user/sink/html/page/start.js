@@ -41,10 +41,10 @@ groupChoice.onchange = () => regroup(groupChoice.value);
 flameChoice.onchange = () => set({ flame: flameChoice.value });
 search.oninput = () => set({ search: search.value });
 whole.onclick = showAll;
-themeButton.onclick = changeTheme;
 showAbout();
 makeVerdict();
 if (model) {
+	listenTo(KEYS);
 	new ResizeObserver(redraw).observe(canvas);
 	matchMedia("(prefers-color-scheme: dark)").onchange = redraw;
 	addEventListener("beforeprint", draw);

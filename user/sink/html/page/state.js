@@ -8,21 +8,7 @@ const FLAMES = { live: "held at B", then: "held at A", grown: "more at B than at
 const views = makeViews();
 
 function readAddress() {
-	for (const part of location.hash.slice(1).split("&")) {
-		const [name, value] = part.split("=").map(text => {
-			try {
-				return decodeURIComponent(text);
-			} catch (error) {
-				return "";
-			}
-		});
-		if (!(name in state) || value === undefined)
-			continue;
-		if (WORDS.includes(name))
-			state[name] = value;
-		else if (Number.isFinite(+value))
-			state[name] = +value;
-	}
+	readState();
 	state.view = views[state.view] ? state.view : 0;
 	state.by = GROUPS.includes(state.by) ? state.by : "line";
 	state.flame = state.flame in FLAMES ? state.flame : "grown";
@@ -30,33 +16,12 @@ function readAddress() {
 		[state.from, state.to] = [0, LENGTH];
 }
 
-// Browsers refuse an address that changes too often.
-let addressTimer = 0;
-function writeAddress() {
-	clearTimeout(addressTimer);
-	addressTimer = setTimeout(() => {
-		const parts = Object.entries(state).filter(([name, value]) => name !== "cursor" && value !== null && value !== "")
-			.map(([name, value]) => name + "=" + encodeURIComponent(value));
-		history.replaceState(null, "", "#" + parts.join("&"));
-	}, 100);
-}
-
 // ---- the model of what is shown ----
 
-let model = null, expression = null;
+let model = null;
 
 function load() {
 	model = views.length ? makeModel(views[state.view], state.by, state.cached) : null;
-}
-
-function readSearch() {
-	try {
-		expression = state.search ? new RegExp(state.search, "i") : null;
-		return true;
-	} catch (error) {
-		expression = null;
-		return false;
-	}
 }
 
 function stackMatches(stack) {
