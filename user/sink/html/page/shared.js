@@ -45,7 +45,7 @@ function readState() {
 				return "";
 			}
 		});
-		if (!(name in state) || value === undefined)
+		if (!Object.hasOwn(state, name) || value === undefined)
 			continue;
 		if (WORDS.includes(name))
 			state[name] = value;

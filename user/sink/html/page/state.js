@@ -11,7 +11,7 @@ function readAddress() {
 	readState();
 	state.view = views[state.view] ? state.view : 0;
 	state.by = GROUPS.includes(state.by) ? state.by : "line";
-	state.flame = state.flame in FLAMES ? state.flame : "grown";
+	state.flame = Object.hasOwn(FLAMES, state.flame) ? state.flame : "grown";
 	if (!(state.to > state.from))
 		[state.from, state.to] = [0, LENGTH];
 }
