@@ -130,16 +130,18 @@ static bool is_bound_needed(const struct view_series *s)
 }
 
 /* Between a frame and the next one the sum is at least `least` and at most `most`, which begin at the first of both. */
-static void show_bounds(struct trace_writer *w, uint64_t process_track, const struct view_proc *proc,
-			const struct view_series *s, const char *gpu)
+static void show_bounds(struct trace_writer *w, uint64_t process_track, uint64_t from_ns, const struct view_series *s,
+			const char *gpu, const char *what)
 {
 	struct counter least, most;
-	uint64_t from_ns = proc->attach_ts_ns;
+	char name[PART_BYTES];
 
 	if (!is_bound_needed(s))
 		return;
-	least = add_counter(w, process_track, gpu, "allocated, at least, until the next point");
-	most = add_counter(w, process_track, gpu, "allocated, at most, until the next point");
+	snprintf(name, sizeof(name), "%s, at least, until the next point", what);
+	least = add_counter(w, process_track, gpu, name);
+	snprintf(name, sizeof(name), "%s, at most, until the next point", what);
+	most = add_counter(w, process_track, gpu, name);
 	for (uint32_t i = 0; i < s->frame_count; i++) {
 		const struct series_frame *f = &s->frames[i];
 
@@ -224,7 +226,7 @@ void memory_tracks(struct trace_writer *w, uint64_t process_track, const struct 
 	struct counter classes[GMT_CLASS_COUNT] = { { 0 } }, levels[TIMELINE_LEVEL_COUNT] = { { 0 } };
 
 	show_sum(w, process_track, &t->calls, gpu, "allocated");
-	show_bounds(w, process_track, proc, &t->calls, gpu);
+	show_bounds(w, process_track, proc->attach_ts_ns, &t->calls, gpu, "allocated");
 	add_key_counters(w, process_track, gpu, &t->calls, GMT_CLASS_COUNT, class_text, classes);
 	for (uint32_t i = 0; i < t->calls.key_count; i++)
 		classes[t->calls.keys[i].what].peak += t->calls.keys[i].at_peak;
@@ -238,6 +240,7 @@ void memory_tracks(struct trace_writer *w, uint64_t process_track, const struct 
 	if (!t->has_blocks)
 		return;
 	show_sum(w, process_track, &t->blocks, gpu, "tensors");
+	show_bounds(w, process_track, proc->attach_ts_ns, &t->blocks, gpu, "tensors");
 	if (t->blocks.parts)
 		show_categories(w, process_track, row, gpu);
 	show_iterations(w, process_track, &t->blocks, gpu);
