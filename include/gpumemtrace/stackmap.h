@@ -52,7 +52,7 @@ enum gmt_stack_mode {
 	GMT_STACK_MODE_COUNT
 };
 
-/* FULL and NATIVE need unwinding tables, which exist for x86-64 alone (user/symbol/unwind/cfa_program.c). */
+/* FULL and NATIVE walk by unwinding tables, which bpf/unwind.bpf.h does on x86-64 alone. */
 #if defined(__x86_64__)
 #define GMT_STACKS_DEFAULT GMT_STACKS_FULL
 #else

@@ -26,8 +26,8 @@
 
 /*
  * How the caller's frame is found. X(NAME, value): values are stored on disk, so the list is append-only.
- * CFA is DWARF's canonical frame address; on x86-64 the return address lies at CFA-8, on aarch64
- * behind the saved frame pointer (enum gmt_unwind_fp).
+ * CFA is DWARF's canonical frame address, fp is rbp or x29. On x86-64 the return address lies at CFA-8. For arm64, see
+ * GMT_UNWIND_SLOT_UP. PLT and DEREF are rules of x86-64 alone.
  */
 #define GMT_UNWIND_RULES(X)                                                                  \
 	X(NONE, 0)        /* no FDE covers this code */                                      \
@@ -50,9 +50,21 @@ enum gmt_unwind_rule {
 #define GMT_UNWIND_EVAL 0x80        /* the row lies in CPython's eval loop: Python frames are merged here */
 #define GMT_UNWIND_RUNTIME 0x40     /* the row lies in CPython's own file or the C library, and is no signal's */
 
-/* Where the caller's frame pointer (rbp, x29) is. Any other value n: at CFA - 8 * n. */
+/*
+ * arm64: where the caller's registers are. With gmt_unwind_row.fp = GMT_UNWIND_FP_SAME, the frame pointer is in x29 and
+ * the return address in x30. Any other value is the place of a slot: SLOT_UP | n means 8 * n bytes above the CFA's
+ * register, which is CFA - 8 * cfa + 8 * n; n without SLOT_UP means CFA - 8 * n. The slot holds x29, and the word above
+ * the slot holds the return address. In a row with RA_ALONE the slot holds the return address, and the frame pointer is
+ * in x29. A return address may be signed. The rows of both machines have one layout: files on a disk say their machine
+ * (user/symbol/unwind/table_cache.h), and BPF gets tables of its own machine alone.
+ */
+#define GMT_UNWIND_RA_ALONE 0x10
+#define GMT_UNWIND_SLOT_UP 0x80
+#define GMT_UNWIND_SLOT_MAX 0x7d    /* the largest n: none makes GMT_UNWIND_FP_AT_FP or GMT_UNWIND_FP_LOST */
+
+/* x86-64: where the caller's frame pointer is. Any other value n: at CFA - 8 * n. */
 enum gmt_unwind_fp {
-	GMT_UNWIND_FP_SAME = 0,     /* in its register; aarch64: and the return address in x30 */
+	GMT_UNWIND_FP_SAME = 0,     /* in its register */
 	GMT_UNWIND_FP_MAX = 0xfd,
 	GMT_UNWIND_FP_AT_FP = 0xfe, /* at *fp: DW_CFA_expression breg6+0, GCC, stack realigned */
 	GMT_UNWIND_FP_LOST = 0xff,  /* nowhere that this table can describe */
@@ -62,8 +74,8 @@ enum gmt_unwind_fp {
 struct gmt_unwind_row {
 	__u32 pc;            /* vaddr of the code - the module's base */
 	__s16 cfa;           /* in units of 8 bytes; see GMT_UNWIND_PLT for its other meaning */
-	__u8 rule;           /* enum gmt_unwind_rule | GMT_UNWIND_EVAL | GMT_UNWIND_RUNTIME */
-	__u8 fp;             /* enum gmt_unwind_fp */
+	__u8 rule;           /* enum gmt_unwind_rule | GMT_UNWIND_EVAL | GMT_UNWIND_RUNTIME | GMT_UNWIND_RA_ALONE */
+	__u8 fp;             /* enum gmt_unwind_fp; arm64: a slot */
 };
 
 /* The rows of one 64 KiB page: rows [first, end), and the row before them. */
@@ -154,6 +166,7 @@ _Static_assert(sizeof(struct gmt_unwind_mapping) == 40, "mapping layout");
 _Static_assert((1 << GMT_UNWIND_PAGE_SHIFT) < (1 << GMT_UNWIND_PAGE_STEPS), "a page is searched to its end");
 _Static_assert(GMT_UNWIND_MAPPINGS_MAX < 1 << GMT_UNWIND_MAPPING_STEPS, "mappings are searched to their end");
 _Static_assert(GMT_UNWIND_SWITCH <= GMT_UNWIND_RULE_MASK, "rules fit their mask");
+_Static_assert((GMT_UNWIND_SLOT_UP | GMT_UNWIND_SLOT_MAX) < GMT_UNWIND_FP_AT_FP, "no slot is another place");
 _Static_assert(GMT_UNWIND_REASON_COUNT <= 32, "reasons fit the mask of complete ones");
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Any bytes as a module: damaged parts are left out, and every resulting table keeps the promises that BPF relies on.
- * The first byte says whether the rest is a whole file or an .eh_frame alone: a fuzzer seldom gets past an ELF header.
+ * The first byte says whether the rest is a whole file or an .eh_frame alone, for a fuzzer seldom gets past an ELF
+ * header, and of which machine the .eh_frame is.
  */
 #include <elf.h>
 #include <stdint.h>
@@ -21,18 +22,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct order {
 	uint64_t next;           /* offsets may not be below */
 	uint64_t size;
+	uint8_t flags;           /* that a rule may have */
 };
 
 static void check_row(void *arg, uint64_t offset, const struct gmt_unwind_row *row)
 {
 	struct order *order = arg;
+	uint8_t rule = row->rule & ~order->flags;
 
-	if (offset < order->next || offset >= order->size || row->rule > GMT_UNWIND_UNSUPPORTED)
+	if (offset < order->next || offset >= order->size || rule > GMT_UNWIND_UNSUPPORTED)
 		abort();
 	order->next = offset + 1;
 }
 
-static void check_entries(const uint8_t *data, size_t size)
+static void check_entries(const uint8_t *data, size_t size, uint16_t machine)
 {
 	struct eh_bytes bytes = { data, size, EH_FRAME };
 	struct eh_header hdr;
@@ -40,10 +43,10 @@ static void check_entries(const uint8_t *data, size_t size)
 
 	if (eh_header_read(&bytes, &hdr) && size < 5)   /* as uleb128 */
 		abort();
-	if (ehframe_parse(&eh, &bytes, EM_X86_64, size & 1))
+	if (ehframe_parse(&eh, &bytes, machine, size & 1))
 		abort();
 	for (size_t i = 0; i < eh.fde_count && i < 64; i++) {
-		struct order order = { .size = eh.fdes[i].size };
+		struct order order = { .size = eh.fdes[i].size, .flags = machine == EM_AARCH64 ? GMT_UNWIND_RA_ALONE : 0 };
 
 		ehframe_rows(&eh, &eh.fdes[i], check_row, &order);
 		if (eh.fdes[i].size && !order.next)
@@ -71,12 +74,12 @@ static void check_table(const struct image *image)
 }
 
 /* An image of one segment, whose code is zeros and whose .eh_frame is the input. */
-static void check_section(const uint8_t *data, size_t size)
+static void check_section(const uint8_t *data, size_t size, uint16_t machine)
 {
 	Elf64_Shdr section = { .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_addr = CODE + CODE_BYTES, .sh_size = size,
 					 .sh_offset = CODE_BYTES };
 	char names[] = "\0.eh_frame";
-	struct image image = { .fd = -1, .machine = EM_X86_64, .size = CODE_BYTES + size, .segment_count = 2,
+	struct image image = { .fd = -1, .machine = machine, .size = CODE_BYTES + size, .segment_count = 2,
 			       .sections = &section, .section_count = 1, .section_names = names,
 			       .section_names_size = sizeof(names) };
 	unsigned char *file = calloc(1, CODE_BYTES + size);
@@ -102,10 +105,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (data[0] & 1) {
 		/* A copy, so that a read behind its end is seen. */
 		uint8_t *copy = malloc(size - 1 ? size - 1 : 1);
+		uint16_t machine = data[0] & 2 ? EM_AARCH64 : EM_X86_64;
 
 		memcpy(copy, data + 1, size - 1);
-		check_entries(copy, size - 1);
-		check_section(copy, size - 1);
+		check_entries(copy, size - 1, machine);
+		check_section(copy, size - 1, machine);
 		free(copy);
 	} else if (!image_open_bytes(&image, data + 1, size - 1, NULL)) {
 		check_table(&image);

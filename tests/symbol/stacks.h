@@ -31,7 +31,7 @@ enum stack_id {
 
 /* Whether tables tell of this machine's stacks. */
 #define STACKS_HAVE_TABLES (GMT_STACKS_DEFAULT == GMT_STACKS_FULL)
-#define STACKS_NO_TABLES "unwinding tables are made of x86-64's files alone"
+#define STACKS_NO_TABLES "stacks are walked by tables on x86-64 alone"
 
 #define STACKS_FRAMES 256
 

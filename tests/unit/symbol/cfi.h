@@ -49,24 +49,40 @@ static inline void cfi_end(struct cfi *cfi, size_t begin)
 	memcpy(cfi->data + begin, &length, 4);
 }
 
-/* As GCC's: code 1, data -8, return address in column 16, CFA = rsp + 8. `letters` begins with z. */
-static inline void cfi_cie(struct cfi *cfi, const char *letters, uint8_t encoding)
+/* As GCC's: data -8. `letters` begins with z and may have R, S and B. */
+static inline void cfi_cie_of(struct cfi *cfi, const char *letters, uint8_t encoding, uint8_t code_align, uint8_t ra,
+			      const void *program, size_t program_size)
 {
-	static const unsigned char program[] = { 0x0c, 7, 8, 0x80 | 16, 1 };
 	size_t begin = cfi_begin(cfi);
 
 	cfi->cie = begin;
 	cfi_put(cfi, 0, 4);
 	cfi_put(cfi, 1, 1);
 	cfi_bytes(cfi, letters, strlen(letters) + 1);
-	cfi_put(cfi, 1, 1);
+	cfi_put(cfi, code_align, 1);
 	cfi_put(cfi, 0x78, 1);
-	cfi_put(cfi, 16, 1);
+	cfi_put(cfi, ra, 1);
 	cfi_put(cfi, strchr(letters, 'R') ? 1 : 0, 1);
 	if (strchr(letters, 'R'))
 		cfi_put(cfi, encoding, 1);
-	cfi_bytes(cfi, program, sizeof(program));
+	cfi_bytes(cfi, program, program_size);
 	cfi_end(cfi, begin);
+}
+
+/* x86-64: code 1, return address in column 16, CFA = rsp + 8. */
+static inline void cfi_cie(struct cfi *cfi, const char *letters, uint8_t encoding)
+{
+	static const unsigned char program[] = { 0x0c, 7, 8, 0x80 | 16, 1 };
+
+	cfi_cie_of(cfi, letters, encoding, 1, 16, program, sizeof(program));
+}
+
+/* arm64: code 4, return address in x30, CFA = sp. */
+static inline void cfi_cie_arm64(struct cfi *cfi, const char *letters)
+{
+	static const unsigned char program[] = { 0x0c, 31, 0 };
+
+	cfi_cie_of(cfi, letters, 0x1b, 4, 30, program, sizeof(program));
 }
 
 /* An FDE of the newest CIE, whose encoding is pcrel | sdata4 (0x1b). */

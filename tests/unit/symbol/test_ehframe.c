@@ -36,13 +36,13 @@ static void take(void *arg, uint64_t offset, const struct gmt_unwind_row *row)
 }
 
 /* The rows of the only FDE. */
-static struct rows rows_of(const struct cfi *cfi)
+static struct rows rows_of(const struct cfi *cfi, uint16_t machine)
 {
 	struct eh_bytes bytes = { cfi->data, cfi->size, CFI_VADDR };
 	struct rows rows = { 0 };
 	struct ehframe eh;
 
-	assert_int_equal(ehframe_parse(&eh, &bytes, EM_X86_64, false), 0);
+	assert_int_equal(ehframe_parse(&eh, &bytes, machine, false), 0);
 	assert_false(eh.is_damaged);
 	assert_int_equal(eh.fde_count, 1);
 	assert_int_equal(eh.fdes[0].start, CODE);
@@ -57,7 +57,16 @@ static struct rows run(const void *program, size_t size)
 
 	cfi_cie(&cfi, "zR", 0x1b);
 	cfi_fde(&cfi, CODE, 0x100, program, size);
-	return rows_of(&cfi);
+	return rows_of(&cfi, EM_X86_64);
+}
+
+static struct rows run_arm64(const void *program, size_t size)
+{
+	struct cfi cfi = { 0 };
+
+	cfi_cie_arm64(&cfi, "zR");
+	cfi_fde(&cfi, CODE, 0x100, program, size);
+	return rows_of(&cfi, EM_AARCH64);
 }
 
 static void expect(const struct rows *rows, size_t i, uint64_t at, int rule, int cfa, int fp)
@@ -179,7 +188,7 @@ static void root_and_signal(void **state)
 	expect(&rows, 0, 0, GMT_UNWIND_STOP, 0, 0);
 	cfi_cie(&cfi, "zRS", 0x1b);
 	cfi_fde(&cfi, CODE, 9, P(0x0f, 4, 0x77, 0xa0, 1, 0x06));
-	rows = rows_of(&cfi);
+	rows = rows_of(&cfi, EM_X86_64);
 	assert_int_equal(rows.count, 1);
 	expect(&rows, 0, 0, GMT_UNWIND_SIGNAL, 0, 0);
 }
@@ -280,9 +289,115 @@ static void other_machines(void **state)
 	struct ehframe eh;
 
 	(void)state;
-	assert_int_equal(ehframe_parse(&eh, &bytes, EM_AARCH64, false), -ENOTSUP);
+	assert_int_equal(ehframe_parse(&eh, &bytes, EM_RISCV, false), -ENOTSUP);
 	assert_int_equal(ehframe_parse(&eh, &bytes, EM_X86_64, false), 0);
 	ehframe_fini(&eh);
+}
+
+/* ---- arm64 ---- */
+
+static void arm64_frame_at_the_bottom(void **state)
+{
+	/* GCC: stp x29, x30, [sp, #-32]!; mov x29, sp; CFA x29 + 32 (alloca); ldp; ret */
+	struct rows rows = run_arm64(P(0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x42, 0x0d, 29, 0x44, 0x0c, 31, 0, 0xdd, 0xde));
+
+	(void)state;
+	assert_int_equal(rows.count, 4);
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 0, GMT_UNWIND_FP_SAME);
+	expect(&rows, 1, 4, GMT_UNWIND_SP, 4, 4);
+	expect(&rows, 2, 12, GMT_UNWIND_FP, 4, 4);
+	expect(&rows, 3, 28, GMT_UNWIND_SP, 0, GMT_UNWIND_FP_SAME);
+}
+
+static void arm64_return_alone(void **state)
+{
+	/* Without frame pointers: stp x30, x19, [sp, #-48]! */
+	struct rows rows = run_arm64(P(0x41, 0x0e, 48, 0x9e, 6, 0x93, 5));
+
+	(void)state;
+	expect(&rows, 1, 4, GMT_UNWIND_SP | GMT_UNWIND_RA_ALONE, 6, 6);
+}
+
+static void arm64_slots(void **state)
+{
+	/* x29 at CFA-1000, the farthest from the CFA; then one word more, from the CFA's register */
+	struct rows rows = run_arm64(P(0x0e, 0xf0, 7, 0x9d, 0x7d, 0x9e, 0x7c, 0x41, 0x9d, 0x7e, 0x9e, 0x7d));
+
+	(void)state;
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 126, GMT_UNWIND_SLOT_MAX);
+	expect(&rows, 1, 4, GMT_UNWIND_SP, 126, GMT_UNWIND_SLOT_UP);
+	rows = run_arm64(P(0x0e, 0xd8, 15, 0x9d, 0x7e, 0x9e, 0x7d));     /* 125 words above sp, the most */
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 251, GMT_UNWIND_SLOT_UP | GMT_UNWIND_SLOT_MAX);
+	rows = run_arm64(P(0x0e, 0xe0, 15, 0x9d, 0x7e, 0x9e, 0x7d));
+	expect(&rows, 0, 0, GMT_UNWIND_UNSUPPORTED, 0, 0);
+}
+
+static void arm64_signed_returns(void **state)
+{
+	struct cfi cfi = { 0 };
+	/* paciasp; stp x29, x30, [sp, #-16]!; remember; ldp; autiasp; ret; restore */
+	struct rows rows = run_arm64(P(0x41, 0x2d, 0x41, 0x0e, 16, 0x9d, 2, 0x9e, 1, 0x41, 0x0a, 0xde, 0xdd, 0x0e, 0, 0x41,
+				       0x2d, 0x41, 0x0b, 0x41, 0x2c));
+
+	(void)state;
+	assert_int_equal(rows.count, 7);
+	expect(&rows, 1, 4, GMT_UNWIND_SP, 0, GMT_UNWIND_FP_SAME);
+	expect(&rows, 2, 8, GMT_UNWIND_SP, 2, 2);
+	expect(&rows, 3, 12, GMT_UNWIND_SP, 0, GMT_UNWIND_FP_SAME);
+	expect(&rows, 4, 16, GMT_UNWIND_SP, 0, GMT_UNWIND_FP_SAME);
+	expect(&rows, 5, 20, GMT_UNWIND_SP, 2, 2);
+	expect(&rows, 6, 24, GMT_UNWIND_SP, 2, 2);
+	cfi_cie_arm64(&cfi, "zRB");              /* signed with the other key */
+	cfi_fde(&cfi, CODE, 0x100, P(0x41, 0x0e, 16, 0x9e, 2));
+	rows = rows_of(&cfi, EM_AARCH64);
+	expect(&rows, 1, 4, GMT_UNWIND_SP | GMT_UNWIND_RA_ALONE, 2, 2);
+	rows = run(P(0x41, 0x2d));               /* no such instruction on x86-64 */
+	expect(&rows, 1, 1, GMT_UNWIND_UNSUPPORTED, 0, 0);
+}
+
+static void arm64_root_and_signal(void **state)
+{
+	struct cfi cfi = { 0 };
+	struct rows rows = run_arm64(P(0x07, 30));
+
+	(void)state;
+	expect(&rows, 0, 0, GMT_UNWIND_STOP, 0, 0);
+	cfi_cie_arm64(&cfi, "zRS");
+	cfi_fde(&cfi, CODE, 8, P(0x0d, 29, 0x9d, 0x7f, 0x9e, 0x7e));
+	rows = rows_of(&cfi, EM_AARCH64);
+	expect(&rows, 0, 0, GMT_UNWIND_SIGNAL, 0, 0);
+}
+
+static void arm64_what_no_row_can_say(void **state)
+{
+	static const struct {
+		unsigned char program[12];
+		size_t size;
+		const char *why;
+	} cases[] = {
+		{ { 0x0e, 12 }, 2, "a CFA that is not a whole word" },
+		{ { 0x0c, 0, 0 }, 3, "CFA from x0: setcontext()" },
+		{ { 0x0f, 3, 0x8d, 0x78, 0x06 }, 5, "x86-64's expression" },
+		{ { 0x0e, 0x80, 0x80, 0x10, 0x9d, 2, 0x9e, 1 }, 8, "32768 words" },
+		{ { 0x9e, 1, 0x9d, 3 }, 4, "registers that are apart" },
+		{ { 0x9e, 2, 0x9d, 1 }, 4, "registers in the other order" },
+		{ { 0x9d, 2 }, 2, "x29 alone" },
+		{ { 0x09, 30, 15 }, 3, "the return address in x15" },
+		{ { 0x9e, 1, 0x07, 29 }, 4, "x29 lost" },
+		{ { 0x2f, 30, 0x7f }, 3, "a return address above the CFA: _dl_runtime_resolve()" },
+		{ { 0x11, 29, 1, 0x9e, 0 }, 5, "a return address at the CFA" },
+		{ { 0x0e, 0xe0, 31, 0x9d, 0xfe, 1, 0x9e, 0xfd, 1 }, 9, "far from both ends of the frame" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rows rows = run_arm64(cases[i].program, cases[i].size);
+
+		if (rows.row[0].rule != GMT_UNWIND_UNSUPPORTED)
+			fail_msg("%s: rule %d", cases[i].why, rows.row[0].rule);
+		assert_int_equal(rows.row[0].cfa, 0);
+		assert_int_equal(rows.row[0].fp, 0);
+	}
 }
 
 static void header(void **state)
@@ -305,25 +420,20 @@ static void header(void **state)
 
 /* Cut at each byte, and with each byte replaced: whatever comes of it, in bounds and in order. The bytes
  * lie at the end of their memory, so that the sanitizers see a read behind them. */
-static void damage(void **state)
+static void damage_section(const struct cfi *cfi, uint16_t machine)
 {
 	static const unsigned char values[] = { 0x00, 0x01, 0x0f, 0x10, 0x40, 0x7f, 0x80, 0xff };
-	struct cfi cfi = { 0 };
 
-	(void)state;
-	cfi_cie(&cfi, "zR", 0x1b);
-	cfi_fde(&cfi, CODE, 0x100, P(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x50, 0x0c, 7, 8, 0xc6));
-	cfi_fde(&cfi, CODE + 0x100, 0x100, P(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0));
-	for (size_t size = 0; size <= cfi.size; size++) {
-		for (size_t i = 0; i < (size == cfi.size ? cfi.size * sizeof(values) : 1); i++) {
+	for (size_t size = 0; size <= cfi->size; size++) {
+		for (size_t i = 0; i < (size == cfi->size ? cfi->size * sizeof(values) : 1); i++) {
 			unsigned char *copy = malloc(size ? size : 1);
 			struct eh_bytes bytes = { copy, size, CFI_VADDR };
 			struct ehframe eh;
 
-			memcpy(copy, cfi.data, size);
-			if (size == cfi.size)
+			memcpy(copy, cfi->data, size);
+			if (size == cfi->size)
 				copy[i / sizeof(values)] = values[i % sizeof(values)];
-			assert_int_equal(ehframe_parse(&eh, &bytes, EM_X86_64, false), 0);
+			assert_int_equal(ehframe_parse(&eh, &bytes, machine, false), 0);
 			for (size_t fde = 0; fde < eh.fde_count; fde++) {
 				struct rows rows = { 0 };
 
@@ -334,6 +444,21 @@ static void damage(void **state)
 			free(copy);
 		}
 	}
+}
+
+static void damage(void **state)
+{
+	struct cfi cfi = { 0 }, arm64 = { 0 };
+
+	(void)state;
+	cfi_cie(&cfi, "zR", 0x1b);
+	cfi_fde(&cfi, CODE, 0x100, P(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x50, 0x0c, 7, 8, 0xc6));
+	cfi_fde(&cfi, CODE + 0x100, 0x100, P(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0));
+	damage_section(&cfi, EM_X86_64);
+	cfi_cie_arm64(&arm64, "zRB");
+	cfi_fde(&arm64, CODE, 0x100, P(0x41, 0x2d, 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x42, 0x0d, 29, 0x44, 0x0c, 31, 0, 0xdd));
+	cfi_fde(&arm64, CODE + 0x100, 0x100, P(0x0e, 0xd8, 15, 0x9e, 0xfe, 1, 0x10, 29, 2, 0x8f, 0));
+	damage_section(&arm64, EM_AARCH64);
 }
 
 int main(void)
@@ -350,6 +475,12 @@ int main(void)
 		cmocka_unit_test(remembered_states_are_bounded),
 		cmocka_unit_test(programs_of_cies_are_bounded),
 		cmocka_unit_test(other_machines),
+		cmocka_unit_test(arm64_frame_at_the_bottom),
+		cmocka_unit_test(arm64_return_alone),
+		cmocka_unit_test(arm64_slots),
+		cmocka_unit_test(arm64_signed_returns),
+		cmocka_unit_test(arm64_root_and_signal),
+		cmocka_unit_test(arm64_what_no_row_can_say),
 		cmocka_unit_test(header),
 		cmocka_unit_test(damage),
 	};

@@ -64,7 +64,7 @@ static void read_augmentation(struct eh_cursor *c, struct eh_cie *cie, const cha
 
 	cie->has_augmentation = true;
 	for (; *letters; letters++) {
-		uint8_t encoding = *letters == 'S' ? PE_OMIT : eh_u8(&data);
+		uint8_t encoding = strchr("SB", *letters) ? PE_OMIT : eh_u8(&data);
 
 		switch (*letters) {
 		case 'L':
@@ -78,6 +78,8 @@ static void read_augmentation(struct eh_cursor *c, struct eh_cie *cie, const cha
 			break;
 		case 'S':
 			cie->is_signal = true;
+			break;
+		case 'B': /* arm64: return addresses are signed with the other key */
 			break;
 		default:
 			return;

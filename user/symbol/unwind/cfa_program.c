@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * ehframe_rows(): runs call frame instructions (DWARF 5, 6.4.2; numbers 7.24) of x86-64. It follows only the rules that
- * a stack walk needs: the rules for the CFA, rbp and the return address.
+ * ehframe_rows(): runs call frame instructions (DWARF 5, 6.4.2; numbers 7.24). It follows only the rules that a stack
+ * walk needs: the rules for the CFA, the frame pointer and the return address.
  */
 #include "symbol/unwind/ehframe.h"
 
 #include <string.h>
 
-/* Register numbers, System V ABI for x86-64, figure 3.36. */
-#define REG_FP 6
-#define REG_SP 7
-#define REG_RA 16
+#include "symbol/unwind/cfa_arch.h"
 
 enum {
 	CFA_ADVANCE_LOC = 0x40, CFA_OFFSET = 0x80, CFA_RESTORE = 0xc0,
@@ -20,6 +17,8 @@ enum {
 	CFA_DEF_CFA_EXPRESSION, CFA_EXPRESSION, CFA_OFFSET_EXTENDED_SF, CFA_DEF_CFA_SF,
 	CFA_DEF_CFA_OFFSET_SF, CFA_VAL_OFFSET, CFA_VAL_OFFSET_SF, CFA_VAL_EXPRESSION,
 	CFA_GNU_ARGS_SIZE = 0x2e, CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f, /* binutils, dwarf2.def */
+	/* DWARF for the Arm 64-bit Architecture, "Call frame instructions". */
+	CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c, CFA_AARCH64_NEGATE_RA_STATE = 0x2d,
 };
 
 /* Expression operators, 7.7.1. */
@@ -28,41 +27,14 @@ enum {
 	OP_BREG0 = 0x70,
 };
 
-enum saved {
-	SAVED_SAME,      /* also without a rule */
-	SAVED_OFFSET,    /* at CFA + offset */
-	SAVED_UNDEFINED,
-	SAVED_AT_FP,     /* at *rbp */
-	SAVED_ELSEWHERE,
-};
-
-struct place {
-	enum saved saved;
-	int64_t offset;
-};
-
-enum cfa {
-	CFA_IS_REGISTER,
-	CFA_IS_PLT,      /* offset: the literal */
-	CFA_IS_DEREF,    /* *(rbp + offset) */
-	CFA_IS_UNKNOWN,
-};
-
-struct rules {
-	enum cfa cfa;
-	uint64_t reg;
-	int64_t offset;
-	struct place fp, ra;
-	struct place other; /* for registers that no row names: written, never read */
-};
-
 /* GCC nests remembered states two deep at most; hand-written code has been seen with more. */
 #define REMEMBERED_MAX 16
 
 struct machine {
 	const struct eh_cie *cie;
-	struct rules now, initial;
-	struct rules remembered[REMEMBERED_MAX];
+	const struct cfa_arch *arch;
+	struct cfa_rules now, initial;
+	struct cfa_rules remembered[REMEMBERED_MAX];
 	size_t depth;
 	uint64_t at, size;          /* offset from the FDE's start, and its size */
 	uint64_t start;
@@ -71,46 +43,17 @@ struct machine {
 	void *arg;
 };
 
-static uint8_t row_fp(const struct place *fp)
-{
-	if (fp->saved == SAVED_SAME)
-		return GMT_UNWIND_FP_SAME;
-	if (fp->saved == SAVED_AT_FP)
-		return GMT_UNWIND_FP_AT_FP;
-	if (fp->saved == SAVED_OFFSET && fp->offset < 0 && fp->offset % 8 == 0 && fp->offset / 8 >= -GMT_UNWIND_FP_MAX)
-		return (uint8_t)(-fp->offset / 8);
-	return GMT_UNWIND_FP_LOST;
-}
-
 static struct gmt_unwind_row row_of(const struct machine *m)
 {
-	const struct rules *rules = &m->now;
 	struct gmt_unwind_row row = { .rule = GMT_UNWIND_UNSUPPORTED };
-	int64_t units = rules->offset / 8;
 
 	if (m->failed)
 		return row;
 	if (m->cie->is_signal)
 		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_SIGNAL };
-	if (rules->ra.saved == SAVED_UNDEFINED)
+	if (m->now.ra.saved == SAVED_UNDEFINED)
 		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_STOP };
-	if (rules->ra.saved != SAVED_OFFSET || rules->ra.offset != -8)
-		return row;
-	if (rules->cfa == CFA_IS_PLT)
-		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_PLT, .cfa = (int16_t)rules->offset,
-						.fp = row_fp(&rules->fp) };
-	if (rules->offset % 8 || units < INT16_MIN || units > INT16_MAX)
-		return row;
-	if (rules->cfa == CFA_IS_DEREF)
-		row.rule = GMT_UNWIND_DEREF;
-	else if (rules->cfa == CFA_IS_REGISTER && rules->reg == REG_SP)
-		row.rule = GMT_UNWIND_SP;
-	else if (rules->cfa == CFA_IS_REGISTER && rules->reg == REG_FP)
-		row.rule = GMT_UNWIND_FP;
-	else
-		return row;
-	row.cfa = (int16_t)units;
-	row.fp = row_fp(&rules->fp);
+	m->arch->to_row(&m->now, &row);
 	return row;
 }
 
@@ -146,19 +89,19 @@ static void set_location(struct machine *m, uint64_t address)
 	}
 }
 
-static struct place *place_of(struct rules *rules, uint64_t reg)
+static struct cfa_place *place_of(const struct machine *m, struct cfa_rules *rules, uint64_t reg)
 {
-	return reg == REG_FP ? &rules->fp : reg == REG_RA ? &rules->ra : &rules->other;
+	return reg == m->arch->fp ? &rules->fp : reg == m->arch->ra ? &rules->ra : &rules->other;
 }
 
 static void put_rule(struct machine *m, uint64_t reg, enum saved saved, int64_t offset)
 {
-	*place_of(&m->now, reg) = (struct place){ saved, offset };
+	*place_of(m, &m->now, reg) = (struct cfa_place){ saved, offset };
 }
 
 static void restore_rule(struct machine *m, uint64_t reg)
 {
-	*place_of(&m->now, reg) = *place_of(&m->initial, reg);
+	*place_of(m, &m->now, reg) = *place_of(m, &m->initial, reg);
 }
 
 static int64_t scale_offset(const struct machine *m, int64_t factor)
@@ -170,24 +113,28 @@ static int64_t scale_offset(const struct machine *m, int64_t factor)
 }
 
 /*
- * Recognises the expressions that compilers and linkers use by their bytes. ld writes one expression for all of .plt
+ * Recognises the expressions that compilers and linkers use on x86-64 by their bytes. ld writes one for all of .plt
  * (binutils, bfd/elfxx-x86.c, elf_x86_64_eh_frame_plt): rsp + 8 + ((rip & 15) >= 11) * 8, 10 or 9 in the variants for
  * IBT. GCC finds the CFA of a realigned stack in a slot below rbp.
  */
-static void cfa_expression(struct rules *rules, struct eh_cursor expression)
+static void cfa_expression(struct machine *m, struct eh_cursor expression)
 {
-	static const unsigned char head[] = { OP_BREG0 + REG_SP, 8, OP_BREG0 + REG_RA, 0, OP_LIT0 + 15, OP_AND };
+	static const unsigned char head[] = { OP_BREG0 + CFA_X86_SP, 8, OP_BREG0 + CFA_X86_RA, 0, OP_LIT0 + 15,
+					      OP_AND };
 	static const unsigned char tail[] = { OP_GE, OP_LIT0 + 3, OP_SHL, OP_PLUS };
 	const unsigned char *p = expression.p;
 	size_t size = (size_t)(expression.end - expression.p);
+	struct cfa_rules *rules = &m->now;
 
 	rules->cfa = CFA_IS_UNKNOWN;
+	if (!m->arch->has_expressions)
+		return;
 	if (size == sizeof(head) + 1 + sizeof(tail) && !memcmp(p, head, sizeof(head)) &&
 	    p[sizeof(head)] >= OP_LIT0 && p[sizeof(head)] <= OP_LIT0 + 15 &&
 	    !memcmp(p + sizeof(head) + 1, tail, sizeof(tail))) {
 		rules->cfa = CFA_IS_PLT;
 		rules->offset = p[sizeof(head)] - OP_LIT0;
-	} else if (size >= 3 && p[0] == OP_BREG0 + REG_FP) {
+	} else if (size >= 3 && p[0] == OP_BREG0 + CFA_X86_FP) {
 		eh_u8(&expression);
 		rules->offset = eh_sleb(&expression);
 		if (eh_u8(&expression) == OP_DEREF && expression.p == expression.end && !expression.is_bad)
@@ -197,10 +144,10 @@ static void cfa_expression(struct rules *rules, struct eh_cursor expression)
 
 static void reg_expression(struct machine *m, uint64_t reg, struct eh_cursor expression)
 {
-	bool at_fp = expression.end - expression.p == 2 && expression.p[0] == OP_BREG0 + REG_FP &&
-		     expression.p[1] == 0;
+	bool at_fp = m->arch->has_expressions && expression.end - expression.p == 2 &&
+		     expression.p[0] == OP_BREG0 + CFA_X86_FP && expression.p[1] == 0;
 
-	put_rule(m, reg, at_fp && reg == REG_FP ? SAVED_AT_FP : SAVED_ELSEWHERE, 0);
+	put_rule(m, reg, at_fp && reg == CFA_X86_FP ? SAVED_AT_FP : SAVED_ELSEWHERE, 0);
 }
 
 static void remember_rules(struct machine *m)
@@ -319,10 +266,15 @@ static void run_instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
 		define_offset(m, scale_offset(m, eh_sleb(c)));
 		break;
 	case CFA_DEF_CFA_EXPRESSION:
-		cfa_expression(&m->now, eh_sub(c, eh_uleb(c)));
+		cfa_expression(m, eh_sub(c, eh_uleb(c)));
 		break;
 	case CFA_GNU_ARGS_SIZE:
 		eh_uleb(c);
+		break;
+	case CFA_AARCH64_NEGATE_RA_STATE:
+	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
+		/* Who walks removes the signature of each return address, whether or not the address is signed. */
+		m->failed |= !m->arch->signs_returns;
 		break;
 	default:
 		reg_instruction(m, op, c);
@@ -354,7 +306,7 @@ static void run_program(struct machine *m, struct eh_cursor c)
 void ehframe_rows(const struct ehframe *eh, const struct eh_fde *fde, ehframe_emit emit, void *arg)
 {
 	const struct eh_cie *cie = &eh->cies[fde->cie];
-	struct machine m = { .cie = cie, .size = fde->size, .start = fde->start, .arg = arg };
+	struct machine m = { .cie = cie, .arch = eh->arch, .size = fde->size, .start = fde->start, .arg = arg };
 
 	m.now.cfa = CFA_IS_UNKNOWN;
 	run_program(&m, eh_cursor(&eh->bytes, cie->program, cie->program_size));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "symbol/unwind/ehframe.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/sorted.h"
 #include "base/xalloc.h"
+#include "symbol/unwind/cfa_arch.h"
 
 /* Entry lengths (LSB 5, 10.6.1.1): 64 bits follow. */
 #define LENGTH_64 0xffffffffu
@@ -73,8 +73,8 @@ int ehframe_parse(struct ehframe *eh, const struct eh_bytes *bytes, uint16_t mac
 {
 	struct eh_cursor c = eh_cursor(bytes, 0, bytes->size);
 
-	*eh = (struct ehframe){ .bytes = *bytes };
-	if (machine != EM_X86_64)
+	*eh = (struct ehframe){ .bytes = *bytes, .arch = cfa_arch_of(machine) };
+	if (!eh->arch)
 		return -ENOTSUP;
 	while (c.end - c.p >= 4) {
 		size_t offset = eh_at(&c);

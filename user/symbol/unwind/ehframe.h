@@ -26,8 +26,11 @@ struct eh_fde {
 	size_t program;          /* offset in the section */
 };
 
+struct cfa_arch;
+
 struct ehframe {
 	struct eh_bytes bytes;
+	const struct cfa_arch *arch;
 	struct eh_cie *cies;
 	size_t cie_count;
 	struct eh_fde *fdes;     /* in the order of the section */
@@ -36,7 +39,7 @@ struct ehframe {
 };
 
 /* Reads all entries. `bytes` must stay. `stop_at_zero`: the section's size is not known, and a zero length ends
- * the section. 0; -ENOTSUP: `machine` is not EM_X86_64. */
+ * the section. 0; -ENOTSUP: `machine` is neither EM_X86_64 nor EM_AARCH64. */
 int ehframe_parse(struct ehframe *eh, const struct eh_bytes *bytes, uint16_t machine, bool stop_at_zero);
 void ehframe_fini(struct ehframe *eh);
 

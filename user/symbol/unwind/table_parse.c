@@ -11,6 +11,9 @@
 #define TABLE_NS 5000000000ULL
 #define FACTS_NS 3000000000ULL
 
+/* BPF walks by tables on x86-64 alone (GMT_STACKS_DEFAULT), where a process may map another machine's files as code. */
+#define WALKED_MACHINE EM_X86_64
+
 struct facts {
 	struct image_shape shape;
 	struct table_key key;
@@ -52,7 +55,8 @@ int table_serve_table(void **state, struct parse_task *task, struct parse_answer
 	(void)state;
 	if (err)
 		return err;
-	err = unwind_table_build(&image, &table);
+	table = (struct unwind_table){ 0 };
+	err = image.machine == WALKED_MACHINE ? unwind_table_build(&image, &table) : -ENOTSUP;
 	image_close(&image);
 	bytes = unwind_table_bytes(&table);
 	if (!err && bytes / sizeof(*table.words) > UNWIND_TABLE_WORDS_MAX)
