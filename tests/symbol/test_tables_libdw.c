@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Compares unwinding tables with libdw: at each place of a module's code where libdw's rules change, our table must
- * have the same rules. Prints what a table costs. Skips missing modules; takes more modules as arguments.
+ * have the same rules. Prints what a table costs. Skips missing modules; takes other modules as arguments, of x86-64 or
+ * arm64.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -21,9 +22,13 @@
 #include "symbol/unwind/table_cache.h"
 #include "table_rows.h"
 
-#define REG_FP 6
-#define REG_SP 7
-#define REG_RA 16
+/* Register numbers of DWARF, by the machine's ABI. */
+#define X86_FP 6
+#define X86_SP 7
+#define X86_RA 16
+#define ARM64_FP 29
+#define ARM64_RA 30
+#define ARM64_SP 31
 
 static int tests_run, tests_failed;
 
@@ -55,7 +60,7 @@ static uint8_t want_fp(Dwarf_Frame *frame)
 	size_t count;
 	int64_t offset;
 
-	if (dwarf_frame_register(frame, REG_FP, memory, &ops, &count))
+	if (dwarf_frame_register(frame, X86_FP, memory, &ops, &count))
 		return GMT_UNWIND_FP_LOST;
 	if (!count)
 		return ops ? GMT_UNWIND_FP_LOST : GMT_UNWIND_FP_SAME;
@@ -78,27 +83,24 @@ static bool is_plt(const Dwarf_Op *ops, size_t count, int16_t *literal)
 	return ops[0].number == 8 && !ops[1].number;
 }
 
-/* The row as libdw sees the code. */
-static struct gmt_unwind_row want_row(Dwarf_Frame *frame, bool is_signal)
+static const struct gmt_unwind_row unsupported = { .rule = GMT_UNWIND_UNSUPPORTED };
+
+static struct gmt_unwind_row want_x86(Dwarf_Frame *frame)
 {
-	struct gmt_unwind_row row = { .rule = GMT_UNWIND_UNSUPPORTED };
+	struct gmt_unwind_row row = unsupported;
 	Dwarf_Op memory[3], *ops;
 	int64_t offset = 0;
 	size_t count;
 
-	if (is_signal)
-		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_SIGNAL };
-	if (dwarf_frame_register(frame, REG_RA, memory, &ops, &count))
+	if (dwarf_frame_register(frame, X86_RA, memory, &ops, &count))
 		return row;
-	if (!count && ops)
-		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_STOP };
 	if (!at_cfa(ops, count, &offset) || offset != -8 || dwarf_frame_cfa(frame, &ops, &count) || !count)
 		return row;
 	if (is_plt(ops, count, &row.cfa)) {
 		row.rule = GMT_UNWIND_PLT;
-	} else if (count == 1 && ops[0].atom == DW_OP_bregx && (ops[0].number == REG_SP || ops[0].number == REG_FP)) {
+	} else if (count == 1 && ops[0].atom == DW_OP_bregx && (ops[0].number == X86_SP || ops[0].number == X86_FP)) {
 		offset = (int64_t)ops[0].number2;
-		row.rule = ops[0].number == REG_SP ? GMT_UNWIND_SP : GMT_UNWIND_FP;
+		row.rule = ops[0].number == X86_SP ? GMT_UNWIND_SP : GMT_UNWIND_FP;
 	} else if (count == 2 && ops[0].atom == DW_OP_breg6 && ops[1].atom == DW_OP_deref) {
 		offset = (int64_t)ops[0].number;
 		row.rule = GMT_UNWIND_DEREF;
@@ -107,11 +109,65 @@ static struct gmt_unwind_row want_row(Dwarf_Frame *frame, bool is_signal)
 	}
 	if (row.rule != GMT_UNWIND_PLT) {
 		if (offset % 8 || offset / 8 != (int16_t)(offset / 8))
-			return (struct gmt_unwind_row){ .rule = GMT_UNWIND_UNSUPPORTED };
+			return unsupported;
 		row.cfa = (int16_t)(offset / 8);
 	}
 	row.fp = want_fp(frame);
 	return row;
+}
+
+/* Where libdw finds a register of arm64: 0: in the register itself; below 0: at CFA plus this; 1: elsewhere. */
+static int64_t where_arm64(Dwarf_Frame *frame, int reg)
+{
+	Dwarf_Op memory[3], *ops;
+	size_t count;
+	int64_t offset;
+
+	if (dwarf_frame_register(frame, reg, memory, &ops, &count))
+		return 1;
+	if (!count)
+		return ops ? 1 : 0;
+	return at_cfa(ops, count, &offset) && offset < 0 ? offset : 1;
+}
+
+static struct gmt_unwind_row want_arm64(Dwarf_Frame *frame)
+{
+	int64_t fp = where_arm64(frame, ARM64_FP), ra = where_arm64(frame, ARM64_RA), slot = fp ? fp : ra, cfa;
+	struct gmt_unwind_row row = { 0 };
+	Dwarf_Op *ops;
+	size_t count;
+
+	if (dwarf_frame_cfa(frame, &ops, &count) || count != 1 || ops[0].atom != DW_OP_bregx || fp > 0 || ra > 0 ||
+	    (ops[0].number != ARM64_SP && ops[0].number != ARM64_FP) || (fp && ra != fp + 8))
+		return unsupported;
+	cfa = (int64_t)ops[0].number2;
+	row.rule = ops[0].number == ARM64_SP ? GMT_UNWIND_SP : GMT_UNWIND_FP;
+	row.cfa = (int16_t)(cfa / 8);
+	if (cfa % 8 || cfa / 8 != row.cfa || slot % 8)
+		return unsupported;
+	if (!fp && ra)
+		row.rule |= GMT_UNWIND_RA_ALONE;
+	if (slot >= -1000)
+		row.fp = (uint8_t)(-slot / 8);
+	else if (cfa + slot >= 0 && cfa + slot <= 1000)
+		row.fp = (uint8_t)(GMT_UNWIND_SLOT_UP + (cfa + slot) / 8);
+	else
+		return unsupported;
+	return row;
+}
+
+/* The row as libdw sees the code. */
+static struct gmt_unwind_row want_row(const struct comparison *c, Dwarf_Frame *frame, bool is_signal)
+{
+	bool is_arm64 = c->image->machine == EM_AARCH64;
+	Dwarf_Op memory[3], *ops;
+	size_t count;
+
+	if (is_signal)
+		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_SIGNAL };
+	if (!dwarf_frame_register(frame, is_arm64 ? ARM64_RA : X86_RA, memory, &ops, &count) && !count && ops)
+		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_STOP };
+	return is_arm64 ? want_arm64(frame) : want_x86(frame);
 }
 
 static void show(const struct comparison *c, uint64_t at, const struct gmt_unwind_row *want)
@@ -143,7 +199,7 @@ static uint64_t compare_at(struct comparison *c, uint64_t at, uint64_t end)
 		return to < end ? to : end;
 	}
 	dwarf_frame_info(frame, &from, &to, &is_signal);
-	want = want_row(frame, is_signal);
+	want = want_row(c, frame, is_signal);
 	c->places++;
 	if (row->rule != want.rule || row->cfa != want.cfa || row->fp != want.fp) {
 		show(c, at, &want);
