@@ -152,7 +152,8 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,view,by_stack by_stack_model findings shed table view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pyfile pystack rewalk switchers table_cache unwind unwind_table) \
-             $(call in,sink,answer folded oom_rules page pickle plain processes protobuf registry sink_json sink_oom sink_report verdict)
+             $(call in,sink,answer folded oom_rules page pickle plain processes protobuf redact \
+                           registry sink_json sink_oom sink_report verdict)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym image lines modules owners symbolizer symtab)
 UNIT_SCREEN := $(call in,screen,screen)
 UNIT_LIVE := $(call in,live,candidates code_events driver features find guard hazard holder identity library neighbours nvml plan procfs \

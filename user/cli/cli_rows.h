@@ -137,8 +137,8 @@ OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, MEMBER(word, folded_by, .words 
 OPTION(0, "redact", NULL, KEPT, FOR_REPORT | FOR_DIFF,
        MEMBER(flag, redact, .others = { { FOR_DIFF, "leave command lines and folders out of --html" } }),
        "no command lines, folders in --html, --perfetto",
-       "Leave out of what `--html` and `--perfetto` write: command lines, cgroups, the host's name, and the folders of"
-       " files."
+       "Leave out of what `--html` and `--perfetto` write: command lines, cgroups, the host's name, the folders of"
+       " files, and the hosts of URLs and addresses."
        " The names of programs, functions and source files stay.")
 OPTION(0, "window", "HOW|off", KEPT, FOR_STACKS,
        MEMBER(window, window, .initial = "200k",

@@ -68,7 +68,7 @@ void trace_text(const struct trace_writer *w, struct out *message, uint32_t fiel
 
 	out_init_mem(&shown);
 	if (w->redact)
-		redact_paths(&shown, text, strlen(text));
+		redact_word(&shown, text, strlen(text));
 	else
 		out_text(&shown, text);
 	out_char(&shown, '\0');
