@@ -79,13 +79,14 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,oom,oom_ask oom_dump oom_gpus oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,timeline,series series_merge series_parts timeline view_timeline) \
-            $(call in,lives,live_process live_table lives) \
+            $(call in,lives,kept_lives largest_lives life_takers live_process live_table lives lives_around \
+                            view_lives) \
             $(call in,pipeline,pipeline) \
             $(call in,compare,diff diff_moved diff_pairs diff_tables held_entries moment ranks) \
             $(call in,view,by_stack by_stack_purposes finding_search findings findings_growth \
                             looked oom_causes oom_findings oom_judge oom_parts oom_verdict \
                             oom_view request_why snapshot snapshot_index snapshot_replay sums \
-                            table view view_build view_facts view_filter view_over_time)
+                            table view view_build view_facts view_filter view_over_time view_single)
 SOURCE   := dump_folder reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
@@ -101,7 +102,7 @@ SINK     := registry \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
             $(call in,export,folded gzip pickle pprof pprof_names protobuf torch_snapshot) \
-            $(call in,html,html html_compare html_data html_page html_series html_text packed) \
+            $(call in,html,html html_compare html_data html_events html_page html_series html_text packed) \
             $(call in,perfetto,heap_samples memory_tracks perfetto trace_packet) \
             $(call in,sqlite,db db_file sqlite sqlite_rows)
 SCREEN   := curses finding_reader grid head messages picture picture_lines rows screen screen_findings spark stage terminal
@@ -148,7 +149,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,history,history history_dump) \
              $(call in,timeline,series timeline) \
              $(call in,compare,diff moment ranks) \
-             $(call in,lives,lives) \
+             $(call in,lives,kept_lives lives) \
              $(call in,view,by_stack by_stack_model findings shed table view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pyfile pystack rewalk switchers table_cache unwind unwind_table) \

@@ -63,6 +63,8 @@ struct pipeline *outputs_pipeline(const struct options *options)
 		wanted.keeps_ended |= options->files[i] && sinks[i]->write_history;
 	if (outputs_want(options, SINK_WANTS_TIMELINE))
 		wanted.timeline_points = TIMELINE_POINTS;
+	wanted.keeps_lives = outputs_want(options, SINK_WANTS_LIVES);
+	wanted.keeps_all_lives = options->events == CLI_EVENTS_ALL;
 	if (wanted.keeps_ended || has_dumps)
 		wanted.history_events = options->window.events;
 	return pipeline_new(&wanted);

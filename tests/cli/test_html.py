@@ -130,15 +130,18 @@ def differences(path, page):
                 yield f"pid {process['pid']}: live {frames[-1][3]}, not {gpu['attributed']['live_bytes']}"
 
 
+def recordings():
+    return [path for part in ("", "kept/", "found/") for path in sorted(glob.glob(f"{DATA}/{part}*.gmt"))]
+
+
 def same_numbers(folder):
-    recordings = [path for part in ("", "kept/", "found/") for path in sorted(glob.glob(f"{DATA}/{part}*.gmt"))]
     wrong, frames = [], 0
-    for path in recordings:
+    for path in recordings():
         page = page_of(folder, path)
         wrong += [f"{os.path.basename(path)}: {text}" for text in differences(path, page)]
         frames += sum(s["frame_count"] for p in data_of(page)["processes"] for r in p["rows"]
                       for s in (r["calls"], r["blocks"]) if s)
-    print(f"# {len(recordings)} recordings, {frames} frames")
+    print(f"# {len(recordings())} recordings, {frames} frames")
     check("the page's numbers are the report's, in each recording", not wrong and frames > 1000, "\n".join(wrong[:9]))
 
 
@@ -185,7 +188,7 @@ def in_browser(folder):
 
 
 def rows(browser):
-    return browser.run("[...document.querySelectorAll('tbody tr')].map(row => row.innerText)")
+    return browser.run("[...document.querySelectorAll('#below tbody tr')].map(row => row.innerText)")
 
 
 def settle(browser, part):

@@ -45,6 +45,7 @@
 /* ---- words: in the order of their enums ---- */
 
 static const char *const when_words[] = { "auto", "always", "never", NULL };
+static const char *const event_words[] = { "some", "all", NULL };
 static const char *const order_words[] = {
 #define X(name, member, text) text,
 	VIEW_ORDERS(X)

@@ -48,6 +48,7 @@ enum cli_section {
 };
 
 enum cli_when { CLI_AUTO, CLI_ALWAYS, CLI_NEVER };
+enum cli_events { CLI_EVENTS_SOME, CLI_EVENTS_ALL };
 
 struct options {
 	enum cli_command command;

@@ -134,6 +134,11 @@ OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, MEMBER(word, folded_by, .words 
        "live, peak, growth, old or allocated; default @",
        "Which bytes `--folded` writes: `live` (the default), `peak` (held at the peak of each GPU), `growth`, `old`"
        " (not freed for longer than `--older-than`) or `allocated` (the sum of all allocations).")
+OPTION(0, "events", "some|all", KEPT, FOR_REPLAY, MEMBER(word, events, .words = event_words, .initial = "some"),
+       "single allocations in --html; default @",
+       "Which single allocations and tensors the page of `--html` has: `some` (the default) are those around peaks,"
+       " failed requests and marks, and the 1,000 largest, and the page says how many are left out;"
+       " `all` has no limit: a million events take about 150 MB of memory (see `--memory`) and 11 MB of the page.")
 OPTION(0, "redact", NULL, KEPT, FOR_REPORT | FOR_DIFF,
        MEMBER(flag, redact, .others = { { FOR_DIFF, "leave command lines and folders out of --html" } }),
        "no command lines, folders in --html, --perfetto",

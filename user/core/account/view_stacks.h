@@ -232,6 +232,7 @@ struct view_request {
 	const pid_t *pids;
 	size_t pid_count;
 	const char *gpu;
+	bool lives;              /* single allocations (core/lives/view_lives.h) */
 	bool ages;               /* costs a look at each live allocation */
 	/* A process whose requests fail again and again may have the reason of a request before the newest one, which
 	 * was found so long ago at most: finding a reason costs more than the rest of a view. */

@@ -2,7 +2,6 @@
 #include "core/lives/live_process.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/xalloc.h"
 #include "core/framework/framework.h"
@@ -12,7 +11,7 @@ void live_process_free(struct live_process *lp)
 	if (!lp)
 		return;
 	free(lp->rows);
-	free(lp->iterations);
+	free(lp->devices);
 	free(lp);
 }
 
@@ -25,17 +24,18 @@ static struct live_row *live_row_of(struct live_process *lp, unsigned int row)
 	return &lp->rows[row];
 }
 
-void live_process_peak(struct live_process *lp, const struct process *p, unsigned int row,
+bool live_process_peak(struct live_process *lp, const struct process *p, unsigned int row,
 		       const struct life_point *now)
 {
 	const struct view_level *level = row == ROW_NONE ? NULL : &p->account.rows[row].attributed;
 	struct live_row *to = level ? live_row_of(lp, row) : NULL;
 
 	if (!to || (to->peak_bytes == level->peak && to->peak_ns == level->peak_ts_ns))
-		return;
+		return false;
 	to->peak_bytes = level->peak;
 	to->peak_ns = level->peak_ts_ns;
 	to->peak = *now;
+	return true;
 }
 
 void live_process_give_peaks(const struct live_process *lp, const struct process *p, uint32_t number,
@@ -76,17 +76,17 @@ void live_process_levels(struct live_process *lp, const struct process *p, const
 	}
 }
 
-uint32_t *live_process_iteration(struct live_process *lp, unsigned int ordinal)
+struct live_device *live_process_device(struct live_process *lp, unsigned int ordinal)
 {
-	while (lp->iteration_count <= ordinal) {
-		lp->iterations = xgrow(lp->iterations, lp->iteration_count, sizeof(*lp->iterations));
-		lp->iterations[lp->iteration_count++] = 0;
+	while (lp->device_count <= ordinal) {
+		lp->devices = xgrow(lp->devices, lp->device_count, sizeof(*lp->devices));
+		lp->devices[lp->device_count++] = (struct live_device){ 0 };
 	}
-	return &lp->iterations[ordinal];
+	return &lp->devices[ordinal];
 }
 
 void live_process_restart(struct live_process *lp)
 {
-	if (lp->iterations)
-		memset(lp->iterations, 0, lp->iteration_count * sizeof(*lp->iterations));
+	for (unsigned int i = 0; i < lp->device_count; i++)
+		lp->devices[i].iteration = 0;
 }

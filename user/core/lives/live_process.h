@@ -3,6 +3,7 @@
 #ifndef GPUMEMTRACE_CORE_LIVES_LIVE_PROCESS_H
 #define GPUMEMTRACE_CORE_LIVES_LIVE_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/ledger/process.h"
@@ -17,18 +18,25 @@ struct live_row {
 	uint64_t levels[LIFE_LEVEL_COUNT];
 };
 
+/* A device of a framework, by CUDA's number. */
+struct live_device {
+	uint32_t iteration;      /* that goes on; 0: none yet */
+	uint64_t peak_bytes, peak_ns; /* as the framework had them */
+};
+
 struct live_process {
+	uint64_t changes;        /* of its memory, so far */
 	uint32_t allocations, blocks; /* the first of each, in their tables; 0: none */
 	struct live_row *rows;
 	unsigned int row_count;
-	uint32_t *iterations;    /* that goes on, by CUDA's number of the GPU; 0: none yet */
-	unsigned int iteration_count;
+	struct live_device *devices;
+	unsigned int device_count;
 };
 
 void live_process_free(struct live_process *lp);   /* NULL is fine */
 
-/* The row has changed: keeps the moment if the ledger has a new peak. ROW_NONE is fine. */
-void live_process_peak(struct live_process *lp, const struct process *p, unsigned int row,
+/* The row has changed: keeps the moment if the ledger has a new peak, and says so. ROW_NONE is fine. */
+bool live_process_peak(struct live_process *lp, const struct process *p, unsigned int row,
 		       const struct life_point *now);
 /* Hands over the moment of each row's peak. */
 void live_process_give_peaks(const struct live_process *lp, const struct process *p, uint32_t number,
@@ -38,7 +46,7 @@ void live_process_give_peaks(const struct live_process *lp, const struct process
 void live_process_levels(struct live_process *lp, const struct process *p, const struct framework *f,
 			 const struct life_point *now, const struct life_taker *to);
 
-uint32_t *live_process_iteration(struct live_process *lp, unsigned int ordinal);
+struct live_device *live_process_device(struct live_process *lp, unsigned int ordinal);
 
 /* Another program, or none: its iterations count anew. */
 void live_process_restart(struct live_process *lp);

@@ -8,6 +8,7 @@
 #include "core/framework/framework_state.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
+#include "core/lives/life_takers.h"
 #include "core/lives/live_process.h"
 #include "core/lives/live_table.h"
 #include "core/terms/names.h"
@@ -15,7 +16,8 @@
 struct lives {
 	const struct ledger *ledger;
 	const struct frameworks *frameworks;
-	const struct life_taker *to;
+	struct life_takers takers;
+	const struct life_taker *to;     /* all of them */
 	struct live_table allocations, blocks;
 	struct live_process **processes; /* by struct process.index; NULL: none of its memory was seen */
 	size_t process_count;
@@ -23,17 +25,21 @@ struct lives {
 	uint64_t calls;
 };
 
-struct lives *lives_new(const struct ledger *ledger, const struct frameworks *frameworks,
-			const struct life_taker *taker)
+struct lives *lives_new(const struct ledger *ledger, const struct frameworks *frameworks)
 {
 	struct lives *l = xcalloc(1, sizeof(*l));
 
 	l->ledger = ledger;
 	l->frameworks = frameworks;
-	l->to = taker;
+	l->to = life_takers_init(&l->takers);
 	live_table_init(&l->allocations);
 	live_table_init(&l->blocks);
 	return l;
+}
+
+void lives_tell(struct lives *l, const struct life_taker *taker)
+{
+	life_takers_add(&l->takers, taker);
 }
 
 void lives_free(struct lives *l)
@@ -59,10 +65,15 @@ static struct live_process *live_process_of(struct lives *l, const struct proces
 	return l->processes[p->index];
 }
 
-static struct life_point next_change(struct lives *l, uint64_t ts_ns)
+static void next_change(struct lives *l, const struct delta *d)
 {
-	l->now = (struct life_point){ l->now.change + 1, ts_ns };
-	return l->now;
+	l->now = (struct life_point){ l->now.change + 1, d->ts_ns, ++live_process_of(l, d->p)->changes };
+}
+
+/* Nothing has changed since, but time has gone on. */
+static struct life_point newest_change(const struct lives *l, uint64_t ts_ns)
+{
+	return (struct life_point){ .change = l->now.change, .ts_ns = ts_ns };
 }
 
 uint64_t lives_change(const struct lives *l)
@@ -78,6 +89,18 @@ static int gpu_of_row(const struct process *p, unsigned int row)
 static uint32_t process_number(const struct process *p)
 {
 	return p->index + 1;
+}
+
+static void note_peak(struct lives *l, const struct process *p, unsigned int row)
+{
+	const struct live_process *lp = live_process_of(l, p);
+
+	if (live_process_peak(live_process_of(l, p), p, row, &l->now))
+		l->to->peak(l->to->arg, &(struct life_moment){
+			.why = LIFE_AT_PEAK, .at = l->now, .process = process_number(p),
+			.gpu = (int16_t)gpu_of_row(p, row), .ordinal = LIFE_NO_ORDINAL,
+			.bytes = lp->rows[row].peak_bytes,
+		}, false);
 }
 
 /* ---- allocations ---- */
@@ -141,16 +164,16 @@ static struct life end_changed(struct lives *l, const struct delta *d, enum life
 
 static void tell_alloc(struct lives *l, const struct delta *d)
 {
-	next_change(l, d->ts_ns);
+	next_change(l, d);
 	begin_life(l, d, d->memory.booking.row, d->memory.booking.bytes, d->kind == DELTA_RESTORE);
-	live_process_peak(live_process_of(l, d->p), d->p, d->memory.booking.row, &l->now);
+	note_peak(l, d->p, d->memory.booking.row);
 }
 
 static void tell_free(struct lives *l, const struct delta *d)
 {
-	next_change(l, d->ts_ns);
+	next_change(l, d);
 	end_changed(l, d, LIFE_FREED);
-	live_process_peak(live_process_of(l, d->p), d->p, d->memory.booking.row, &l->now);
+	note_peak(l, d->p, d->memory.booking.row);
 }
 
 /* A life that goes on has the thread, the call and the address of the one before. */
@@ -161,31 +184,39 @@ static void tell_change(struct lives *l, const struct delta *d)
 	struct delta after = *d;
 	struct life before;
 
-	next_change(l, d->ts_ns);
+	next_change(l, d);
 	before = end_changed(l, d, LIFE_CHANGED);
 	after.memory.address = before.address;
 	begin_life(l, &after, row, is_move ? d->memory.booking.bytes : d->memory.bytes, true);
 	live_at(&l->allocations, live_process_of(l, d->p)->allocations)->life.tid = before.tid;
 	live_at(&l->allocations, live_process_of(l, d->p)->allocations)->life.call = before.call;
-	live_process_peak(live_process_of(l, d->p), d->p, d->memory.booking.row, &l->now);
-	live_process_peak(live_process_of(l, d->p), d->p, row, &l->now);
+	note_peak(l, d->p, d->memory.booking.row);
+	note_peak(l, d->p, row);
 }
 
 /* ---- blocks ---- */
 
-static void end_block(struct lives *l, const struct process *p, uint32_t index, enum life_end how, uint8_t category)
+/* The life of a block with all that is known of the block now. */
+static struct life block_life(const struct lives *l, const struct process *p, uint32_t index, uint8_t category)
 {
-	struct live_process *lp = live_process_of(l, p);
 	const struct framework *f = frameworks_of(l->frameworks, p);
 	struct life life = live_at(&l->blocks, index)->life;
 	const struct framework_size *size = f ? sizes_of(f, life.address) : NULL;
 
-	life.end = how;
-	life.death = how == LIFE_NONE ? (struct life_point){ 0 } : l->now;
 	life.category = category;
 	life.asked = size ? size->bytes : 0;
 	if (f && life.ordinal < f->count)
 		life.gpu = (int16_t)gpu_of_row(p, f->devices[life.ordinal].row);
+	return life;
+}
+
+static void end_block(struct lives *l, const struct process *p, uint32_t index, enum life_end how, uint8_t category)
+{
+	struct live_process *lp = live_process_of(l, p);
+	struct life life = block_life(l, p, index, category);
+
+	life.end = how;
+	life.death = how == LIFE_NONE ? (struct life_point){ 0 } : l->now;
 	live_table_remove(&l->blocks, index, &lp->blocks);
 	l->to->block(l->to->arg, &life);
 }
@@ -203,6 +234,7 @@ static void give_moment(struct lives *l, const struct process *p, const struct l
 	struct life_moment m = *moment;
 
 	m.process = process_number(p);
+	m.at.own = live_process_of(l, p)->changes;
 	l->to->moment(l->to->arg, &m);
 }
 
@@ -211,7 +243,7 @@ static void tell_iteration(struct lives *l, const struct delta *d, unsigned int 
 {
 	const struct framework *f = frameworks_of(l->frameworks, d->p);
 	const struct phase_line *line = f ? phases_line(&f->phases, ordinal) : NULL;
-	uint32_t *known = live_process_iteration(live_process_of(l, d->p), ordinal);
+	uint32_t *known = &live_process_device(live_process_of(l, d->p), ordinal)->iteration;
 	unsigned int row;
 
 	if (!line || line->now.iteration == *known)
@@ -219,7 +251,7 @@ static void tell_iteration(struct lives *l, const struct delta *d, unsigned int 
 	row = f->devices[ordinal].row;
 	if (*known)
 		give_moment(l, d->p, &(struct life_moment){
-			.why = LIFE_AT_ITERATION, .at = { l->now.change, d->ts_ns }, .number = *known,
+			.why = LIFE_AT_ITERATION, .at = newest_change(l, d->ts_ns), .number = *known,
 			.ordinal = (uint8_t)ordinal, .gpu = (int16_t)gpu_of_row(d->p, row),
 			.bytes = d->p->account.rows[row].attributed.live,
 		});
@@ -232,11 +264,27 @@ static void begin_block(struct lives *l, const struct delta *d)
 	struct live_key key = block_key(d);
 
 	live_table_add(&l->blocks, &key, &live_process_of(l, d->p)->blocks)->life = (struct life){
-		.birth = l->now, .continues = d->kind == DELTA_BLOCK_BACK, .gpu = LIFE_NO_GPU,
+		.birth = l->now, .is_block = true, .continues = d->kind == DELTA_BLOCK_BACK, .gpu = LIFE_NO_GPU,
 		.ordinal = r->gpu < 0 ? LIFE_NO_ORDINAL : (uint8_t)r->gpu, .process = process_number(d->p),
 		.stack_id = (uint32_t)r->value, .tid = d->tid, .iteration = r->value >> 32,
 		.address = r->base, .bytes = r->length,
 	};
+}
+
+static void note_block_peak(struct lives *l, const struct process *p, unsigned int ordinal)
+{
+	const struct framework *f = frameworks_of(l->frameworks, p);
+	const struct view_level *level = f && ordinal < f->count ? &f->devices[ordinal].allocated : NULL;
+	struct live_device *device = live_process_device(live_process_of(l, p), ordinal);
+
+	if (!level || (device->peak_bytes == level->peak && device->peak_ns == level->peak_ts_ns))
+		return;
+	device->peak_bytes = level->peak;
+	device->peak_ns = level->peak_ts_ns;
+	l->to->peak(l->to->arg, &(struct life_moment){
+		.why = LIFE_AT_PEAK, .at = l->now, .process = process_number(p), .ordinal = (uint8_t)ordinal,
+		.gpu = (int16_t)gpu_of_row(p, f->devices[ordinal].row), .bytes = level->peak,
+	}, true);
 }
 
 static void tell_block(struct lives *l, const struct delta *d)
@@ -247,7 +295,7 @@ static void tell_block(struct lives *l, const struct delta *d)
 
 	if (r->gpu >= 0)
 		tell_iteration(l, d, (unsigned int)r->gpu);
-	next_change(l, d->ts_ns);
+	next_change(l, d);
 	if (d->kind == DELTA_BLOCK_ALLOC || d->kind == DELTA_BLOCK_BACK) {
 		begin_block(l, d);
 	} else {
@@ -256,6 +304,8 @@ static void tell_block(struct lives *l, const struct delta *d)
 			end_block(l, d->p, index, d->kind == DELTA_BLOCK_LOST ? LIFE_LOST : LIFE_FREED,
 				  (uint8_t)d->block.category);
 	}
+	if (r->gpu >= 0)
+		note_block_peak(l, d->p, (unsigned int)r->gpu);
 	live_process_levels(live_process_of(l, d->p), d->p, frameworks_of(l->frameworks, d->p), &l->now, l->to);
 }
 
@@ -273,14 +323,14 @@ static uint8_t category_now(const struct lives *l, const struct process *p, cons
 static void tell_call(struct lives *l, const struct delta *d)
 {
 	const struct gmt_call *rec = d->call.rec;
+	struct life_point now = newest_change(l, d->ts_ns);
 
 	l->to->call(l->to->arg, &(struct life_call){
 		.number = ++l->calls, .change = l->now.change, .ts_ns = d->ts_ns,
 		.process = process_number(d->p), .tid = d->tid,
 		.stack_id = rec->stack_id, .api = rec->api, .begins = rec->phase == GMT_PHASE_ENTER, .result = rec->rc,
 	});
-	live_process_levels(live_process_of(l, d->p), d->p, frameworks_of(l->frameworks, d->p),
-			    &(struct life_point){ l->now.change, d->ts_ns }, l->to);
+	live_process_levels(live_process_of(l, d->p), d->p, frameworks_of(l->frameworks, d->p), &now, l->to);
 }
 
 static void tell_nvml(struct lives *l, const struct delta *d)
@@ -288,7 +338,7 @@ static void tell_nvml(struct lives *l, const struct delta *d)
 	const struct row *row = &d->p->account.rows[d->row];
 
 	l->to->level(l->to->arg, &(struct life_level){
-		.of = LIFE_LEVEL_NVML, .at = { l->now.change, d->ts_ns }, .process = process_number(d->p),
+		.of = LIFE_LEVEL_NVML, .at = newest_change(l, d->ts_ns), .process = process_number(d->p),
 		.gpu = (int16_t)row->gpu, .bytes = row->nvml.used,
 	});
 }
@@ -312,12 +362,12 @@ static void tell_moment(struct lives *l, const struct delta *d)
 {
 	struct life_moment moment = {
 		.why = d->kind == DELTA_WINDOW ? LIFE_AT_WINDOW : LIFE_AT_MARK,
-		.at = { l->now.change, d->ts_ns ? d->ts_ns : l->now.ts_ns },
+		.at = newest_change(l, d->ts_ns ? d->ts_ns : l->now.ts_ns),
 	};
 
 	if (d->kind == DELTA_WINDOW)
 		for (unsigned int i = 0; i < d->p->account.count; i++)
-			live_process_peak(live_process_of(l, d->p), d->p, i, &l->now);
+			note_peak(l, d->p, i);
 	give_moments(l, d->p, &moment);
 }
 
@@ -328,7 +378,7 @@ static void tell_request(struct lives *l, const struct delta *d)
 	l->to->request(l->to->arg, process_number(d->p), gpus_find(&l->ledger->gpus, rec->uuid), l->now.change, rec);
 	if (d->kind == DELTA_REQUEST_FAILED)
 		give_moments(l, d->p, &(struct life_moment){
-			.why = LIFE_AT_REQUEST, .at = { l->now.change, d->ts_ns }, .number = rec->number,
+			.why = LIFE_AT_REQUEST, .at = newest_change(l, d->ts_ns), .number = rec->number,
 		});
 }
 
@@ -346,7 +396,7 @@ static void end_lives(struct lives *l, const struct process *p, enum life_end ho
 
 static void give_end(struct lives *l, const struct process *p, uint64_t ts_ns)
 {
-	give_moments(l, p, &(struct life_moment){ .why = LIFE_AT_END, .at = { l->now.change, ts_ns } });
+	give_moments(l, p, &(struct life_moment){ .why = LIFE_AT_END, .at = newest_change(l, ts_ns) });
 }
 
 /* The process still holds all its memory. */
@@ -356,7 +406,7 @@ static void tell_end(struct lives *l, const struct delta *d)
 
 	if (is_exit)
 		give_end(l, d->p, d->ts_ns);
-	next_change(l, d->ts_ns);
+	next_change(l, d);
 	end_lives(l, d->p, is_exit ? LIFE_EXIT : LIFE_EXEC);
 	live_process_restart(live_process_of(l, d->p));
 }
@@ -377,8 +427,31 @@ static void tell_forget(struct lives *l, const struct delta *d)
 	if (!d->forget.sum)
 		return;
 	give_process(l, d->p);
+	l->to->forget(l->to->arg, process_number(d->p));
 	live_process_free(l->processes[d->p->index]);
 	l->processes[d->p->index] = NULL;
+}
+
+void lives_each_alive(const struct lives *l, const struct life_taker *to)
+{
+	const struct processes *all = &l->ledger->processes;
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct process *p = all->list[i];
+		const struct live_process *lp = p && p->index < l->process_count ? l->processes[p->index] : NULL;
+
+		for (uint32_t n = lp ? lp->blocks : 0; n; n = live_at(&l->blocks, n)->next) {
+			struct life life = block_life(l, p, n, category_now(l, p, &live_at(&l->blocks, n)->life));
+
+			to->block(to->arg, &life);
+		}
+		for (uint32_t n = lp ? lp->allocations : 0; n; n = live_at(&l->allocations, n)->next) {
+			struct life life = live_at(&l->allocations, n)->life;
+
+			life.is_segment = is_segment_life(l, p, &life);
+			to->allocation(to->arg, &life);
+		}
+	}
 }
 
 void lives_finish(struct lives *l)

@@ -16,9 +16,9 @@ struct frameworks;
 struct ledger;
 struct lives;
 
-/* The taker must last as long. */
-struct lives *lives_new(const struct ledger *ledger, const struct frameworks *frameworks,
-			const struct life_taker *taker);
+struct lives *lives_new(const struct ledger *ledger, const struct frameworks *frameworks);
+/* Before the first record. The taker must last as long. */
+void lives_tell(struct lives *lives, const struct life_taker *taker);
 void lives_free(struct lives *lives);   /* NULL is fine */
 
 #define LIVES_DELTAS                                                                                             \
@@ -31,6 +31,9 @@ void lives_see(void *lives, const struct delta *delta);
 
 /* The number of the newest change. */
 uint64_t lives_change(const struct lives *lives);
+
+/* Hands over what is alive now to this taker alone. */
+void lives_each_alive(const struct lives *lives, const struct life_taker *taker);
 
 /* The records are over: hands over what is still alive, and the processes. */
 void lives_finish(struct lives *lives);

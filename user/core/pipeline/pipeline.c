@@ -8,6 +8,7 @@
 #include "core/history/history.h"
 #include "core/ledger/delta.h"
 #include "core/ledger/ledger.h"
+#include "core/lives/kept_lives.h"
 #include "core/lives/lives.h"
 #include "core/oom/oom_requests.h"
 #include "core/timeline/timeline.h"
@@ -58,7 +59,9 @@ static void want_deltas(struct pipeline *pl)
 
 void pipeline_tell(struct pipeline *pl, const struct life_taker *taker)
 {
-	pl->lives = lives_new(pl->ledger, pl->frameworks, taker);
+	if (!pl->lives)
+		pl->lives = lives_new(pl->ledger, pl->frameworks);
+	lives_tell(pl->lives, taker);
 	want_deltas(pl);
 }
 
@@ -81,6 +84,10 @@ struct pipeline *pipeline_new(const struct pipeline_options *options)
 	}
 	if (options->timeline_points)
 		pl->timeline = timeline_new(pl->frameworks, ledger_frames(pl->ledger), options->timeline_points);
+	if (options->keeps_lives) {
+		pl->kept_lives = kept_lives_new(options->keeps_all_lives);
+		pipeline_tell(pl, kept_lives_taker(pl->kept_lives));
+	}
 	want_deltas(pl);
 	out->see = show_delta;
 	out->arg = pl;
@@ -93,6 +100,7 @@ void pipeline_free(struct pipeline *pl)
 		return;
 	timeline_free(pl->timeline);
 	lives_free(pl->lives);
+	kept_lives_free(pl->kept_lives);
 	history_free(pl->history);
 	ooms_free(pl->ooms);
 	frameworks_free(pl->frameworks);

@@ -12,6 +12,7 @@
 
 struct frameworks;
 struct history;
+struct kept_lives;
 struct ledger;
 struct life_taker;
 struct lives;
@@ -25,6 +26,7 @@ struct pipeline {
 	struct history *history;     /* NULL: none is kept */
 	struct timeline *timeline;   /* NULL: likewise */
 	struct lives *lives;         /* NULL: nobody takes them */
+	struct kept_lives *kept_lives; /* NULL: none is kept */
 };
 
 struct pipeline_options {
@@ -32,6 +34,8 @@ struct pipeline_options {
 	uint64_t history_events;     /* the most that are kept (history.h); 0: there is no history */
 	uint64_t history_ns;         /* how long events are kept; 0: any time */
 	bool keeps_ended;            /* keeps also what ended processes held */
+	bool keeps_lives;            /* keeps the lives that are shown one by one (kept_lives.h) */
+	bool keeps_all_lives;
 	uint64_t timeline_points;    /* the room for memory over time (timeline.h); 0: there is no timeline */
 };
 

@@ -23,6 +23,7 @@
 struct life_point {
 	uint64_t change;
 	uint64_t ts_ns;          /* CLOCK_MONOTONIC */
+	uint64_t own;            /* the change, counted among those of the process alone */
 };
 
 /* X(NAME, name): how a life ended. */
@@ -44,6 +45,7 @@ struct life {
 	struct life_point birth, death; /* death: all 0 where the end is LIFE_NONE */
 	uint64_t call;           /* number of the call that allocated it; 0: none did */
 	enum life_end end;
+	bool is_block;
 	bool continues;          /* an earlier life of the same memory, or a free that failed */
 	bool is_segment;         /* of an allocation: a framework's blocks lie in such memory */
 	bool is_counted;         /* of an allocation on a GPU: it is memory of the process */
@@ -122,17 +124,22 @@ struct life_process {
 	const char *comm, *cmdline, *cgroup;
 };
 
-/* Who takes all of that; the structures are good for the call alone. */
+/* Who takes all of that; the structures are good for the call alone. What nobody takes is NULL. */
 struct life_taker {
 	void *arg;
 	void (*allocation)(void *arg, const struct life *life);
 	void (*block)(void *arg, const struct life *life);
 	void (*call)(void *arg, const struct life_call *call);
 	void (*moment)(void *arg, const struct life_moment *moment);
+	/* The peak so far, which takes the place of the one before: of a process on a GPU, or of a framework's blocks
+	 * on a device (ordinal). */
+	void (*peak)(void *arg, const struct life_moment *moment, bool is_of_blocks);
 	void (*level)(void *arg, const struct life_level *level);
 	/* The same number comes again when more is known of the request. */
 	void (*request)(void *arg, uint32_t process, int gpu, uint64_t change, const struct gmt_oom *rec);
 	void (*process)(void *arg, const struct life_process *process);
+	/* Comes after process(), in long sessions: the number means nothing any longer. */
+	void (*forget)(void *arg, uint32_t process);
 };
 
 #endif

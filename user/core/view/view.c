@@ -51,6 +51,7 @@ void view_free(struct view *view)
 	free(view->gpus);
 	limits_fini(&view->limits);
 	free(view->libraries);
+	view_lives_free(view->lives);
 	free(view->findings);
 	*view = (struct view){ 0 };
 }

@@ -26,6 +26,7 @@
 #include "core/account/view_stacks.h"
 #include "core/framework/view_torch.h"
 #include "core/timeline/view_timeline.h"
+#include "core/lives/view_lives.h"
 #include "core/terms/oom_why.h"
 #include "core/terms/limits.h"
 #include "core/terms/names.h"
@@ -100,6 +101,7 @@ struct view_row {
 };
 
 struct view_proc {
+	uint32_t number;         /* of lives (lives_told.h) */
 	uint32_t tgid;
 	uint32_t ns_pid;
 	uint32_t uid;
@@ -169,6 +171,7 @@ struct view {
 	uint64_t mark_ns;           /* when the newest one began; 0: none */
 	uint32_t end_reason;        /* enum gmt_end_reason; UINT32_MAX: the stream has no end record */
 	bool is_filtered;           /* not all traced processes are in procs (view_filter.h) */
+	struct view_lives *lives;   /* single allocations (view_lives.h); NULL: the request was not for them */
 	size_t finding_count;
 	struct finding *findings;   /* what the numbers mean: the most urgent first (finding.h) */
 };

@@ -12,6 +12,7 @@
 #include "core/view/request_why.h"
 #include "core/view/view_facts.h"
 #include "core/view/view_filter.h"
+#include "core/view/view_single.h"
 #include "core/view/view_over_time.h"
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
@@ -220,6 +221,7 @@ static void fill_proc(struct maker *m, const struct process *p, struct view_proc
 	m->p = p;
 	m->f = frameworks_of(m->pipeline->frameworks, p);
 	view_fill_facts(m->pipeline, p, out);
+	out->number = p->index + 1;
 	memcpy(out->by_class, p->account.by_class, sizeof(out->by_class));
 	out->torch_silence = torch_silence(m->f, p, &m->ledger->frames);
 	fill_memory(m, out);
@@ -326,9 +328,11 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 	for (size_t i = 0; i < l->processes.count; i++)
 		if (l->processes.list[i])
 			fill_process(&m, l->processes.list[i], view);
-	by_stack_fini(&m.by_stack);
 	if (m.request->owners_dropped)
 		view->owners_dropped = m.request->owners_dropped(m.request->arg);
 	view_filter(view, m.request);
+	if (m.request->lives)
+		view->lives = view_single(pl, &m.by_stack, m.order, view);
+	by_stack_fini(&m.by_stack);
 	view->findings = findings_make(view, &view->finding_count);
 }

@@ -44,6 +44,12 @@ static void write_page(struct out *out, const struct view *view, const struct si
 	redact_free(&copy);
 }
 
+static void ask_lives(struct view_request *request, const struct sink_opts *opts)
+{
+	(void)opts;
+	request->lives = true;
+}
+
 const struct sink sink_html = {
 	.name = "html",
 	.help = "write a page for a browser; - is stdout",
@@ -51,12 +57,15 @@ const struct sink sink_html = {
 		  " other file: what stands out, memory over time by who holds it, since which iteration memory is"
 		  " kept, and the report. The page is exact"
 		  " at requests that failed, at marks and at the ends of iterations; memory that came and went"
-		  " between two moments of the page is in the report alone. While tracing, this option implies"
+		  " between two moments of the page is in the report alone. Single allocations and tensors"
+		  " are in the page around peaks, failed requests and marks, and the 1,000 largest; `--events`"
+		  " changes this. While tracing, this option implies"
 		  " `--block-stacks` and `--requested-sizes`. The page shows command lines and paths, unless"
 		  " `--redact` is given. Of several recordings, and of `diff`, the page has the tables, sorted,"
 		  " searched and filtered as you like. `-` is standard output; the report then goes to standard error.",
 	.suffix = ".html",
-	.wants = SINK_WANTS_BLOCKS | SINK_WANTS_TIMELINE,
+	.wants = SINK_WANTS_BLOCKS | SINK_WANTS_TIMELINE | SINK_WANTS_LIVES,
+	.ask = ask_lives,
 	.write = write_page,
 	.write_diff = html_write_diff,
 	.write_ranks = html_write_ranks,

@@ -9,6 +9,7 @@
 #include "core/terms/own_code.h"
 #include "core/view/finding.h"
 #include "core/view/view.h"
+#include "sink/html/html_events.h"
 #include "sink/html/html_page.h"
 #include "sink/html/html_series.h"
 #include "sink/html/html_text.h"
@@ -214,5 +215,6 @@ void html_put_data(struct out *out, const struct view *view, const struct sink_o
 	html_put_json(out, "categories", page_categories(), opts->redact);
 	html_put_json(out, "findings", page_findings(view), opts->redact);
 	html_put_json(out, "processes", page_processes(view), opts->redact);
+	html_put_events(out, view);
 	html_page_data_end(out);
 }

@@ -171,6 +171,7 @@ const KEYS = {
 	v: () => changeView((state.view + 1) % views.length),
 	f: () => set({ flame: next(Object.keys(FLAMES), state.flame) }),
 	l: () => set({ libraries: state.libraries ? 0 : 1 }),
+	e: goToEvents,
 	t: changeTheme,
 	"/": () => search.focus(),
 	Escape: showAll,

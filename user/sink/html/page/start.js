@@ -18,6 +18,7 @@ function update() {
 	showStacks();
 	showFlame();
 	showBounds();
+	showEventsSoon();
 	redraw();
 }
 
@@ -49,7 +50,7 @@ if (model) {
 	matchMedia("(prefers-color-scheme: dark)").onchange = redraw;
 	addEventListener("beforeprint", draw);
 } else {
-	for (const part of [bar, chart, below])
+	for (const part of [bar, chart, below, events])
 		part.hidden = true;
 	said.textContent = "There is no memory over time: no memory on a GPU was seen.";
 }

@@ -60,6 +60,11 @@ function makeFinding(finding) {
 				stacks.scrollIntoView({ block: "center" });
 			};
 		}
+		const single = make("button", links, "its events", { class: "link" });
+		single.onclick = () => {
+			goTo(finding);
+			goToEvents();
+		};
 	}
 	if (finding.remedy)
 		make("span", links, finding.remedy, { class: "dim" });

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The lives that are shown one by one, beside a taker that keeps every life: of all recordings in tests/data, and of
+ * stories with many moments. A life is shown if it began or ended around a moment that is shown, or if no more than
+ * 1,000 lives are larger; all others are counted.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/xalloc.h"
+#include "core/lives/kept_lives.h"
+#include "core/lives/largest_lives.h"
+#include "core/lives/lives.h"
+#include "core/lives/lives_around.h"
+#include "core/pipeline/pipeline.h"
+#include "source/reader.h"
+
+struct everything {
+	struct life *list;
+	size_t count;
+};
+
+static void take_life(void *arg, const struct life *life)
+{
+	struct everything *all = arg;
+
+	all->list = xgrow(all->list, all->count, sizeof(*all->list));
+	all->list[all->count++] = *life;
+}
+
+static void take_allocation(void *arg, const struct life *life)
+{
+	if (life->is_counted)
+		take_life(arg, life);
+}
+
+/* ---- what must be shown ---- */
+
+static bool is_near(uint64_t own, const struct kept_moment *m)
+{
+	return own > m->of.at.own - (m->of.at.own < AROUND_CHANGES ? m->of.at.own : AROUND_CHANGES) &&
+	       own <= m->of.at.own + AROUND_CHANGES;
+}
+
+static bool has_moment(const struct kept_shown *shown, const struct life *life)
+{
+	bool dies = life->end == LIFE_FREED || life->end == LIFE_CHANGED || life->end == LIFE_LOST;
+
+	for (size_t i = 0; i < shown->moment_count; i++)
+		if (shown->moments[i].of.process == life->process &&
+		    (is_near(life->birth.own, &shown->moments[i]) || (dies && is_near(life->death.own, &shown->moments[i]))))
+			return true;
+	return false;
+}
+
+static bool has_life(const struct kept_shown *shown, const struct life *life)
+{
+	size_t low = 0, high = shown->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct life *at = &shown->lives[middle];
+
+		if (at->birth.change < life->birth.change ||
+		    (at->birth.change == life->birth.change && at->is_block < life->is_block))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < shown->count && shown->lives[low].birth.change == life->birth.change &&
+	       shown->lives[low].bytes == life->bytes && shown->lives[low].death.change == life->death.change;
+}
+
+static int compare_bytes(const void *left, const void *right)
+{
+	const struct life *a = left, *b = right;
+
+	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
+
+/* The bytes from which on a life is one of the largest. */
+static uint64_t least_of_largest(const struct everything *all)
+{
+	struct life *sorted = xcalloc(all->count + 1, sizeof(*sorted));
+	uint64_t least = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (!all->list[i].is_segment)
+			sorted[count++] = all->list[i];
+	qsort(sorted, count, sizeof(*sorted), compare_bytes);
+	if (count > LARGEST_LIVES)
+		least = sorted[LARGEST_LIVES].bytes;
+	free(sorted);
+	return least;
+}
+
+static void check_shown(const struct everything *all, const struct kept_shown *shown)
+{
+	uint64_t least = least_of_largest(all), seen = shown->unseen;
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct life *life = &all->list[i];
+		bool is_large = !life->is_segment && life->bytes > least;
+
+		if ((has_moment(shown, life) || is_large) && !has_life(shown, life))
+			fail_msg("the life that began at change %ju with %ju bytes is not shown", (uintmax_t)life->birth.change,
+				 (uintmax_t)life->bytes);
+	}
+	for (size_t i = 0; i < shown->count; i++) {
+		const struct life *life = &shown->lives[i];
+
+		assert_true(has_moment(shown, life) || (!life->is_segment && life->bytes >= least));
+		assert_true(!i || life[-1].birth.change < life->birth.change);
+	}
+	for (size_t i = 0; i < shown->seen_count; i++)
+		seen += shown->seen[i].lives;
+	assert_int_equal(seen, all->count);
+}
+
+/* ---- recordings ---- */
+
+static size_t replay(const char *path, bool keeps_all)
+{
+	struct pipeline_options options = { .watches_requests = true, .keeps_lives = true, .keeps_all_lives = keeps_all };
+	struct everything all = { 0 };
+	const struct life_taker taker = { .arg = &all, .allocation = take_allocation, .block = take_life };
+	const struct gmt_hdr *hdr;
+	struct kept_shown shown;
+	struct pipeline *pl = pipeline_new(&options);
+	struct reader *reader;
+	size_t count;
+
+	pipeline_tell(pl, &taker);
+	assert_int_equal(reader_open(&reader, path), 0);
+	while ((hdr = reader_next(reader)))
+		pipeline_apply(pl, hdr, hdr->size);
+	reader_close(reader);
+	kept_lives_show(pl->kept_lives, pl->lives, &shown);
+	lives_finish(pl->lives);
+	if (keeps_all)
+		assert_int_equal(shown.count, all.count);
+	else
+		check_shown(&all, &shown);
+	count = all.count - shown.count;
+	kept_shown_free(&shown);
+	free(all.list);
+	pipeline_free(pl);
+	return count;
+}
+
+static void every_recording(void **state)
+{
+	static const char *const patterns[] = { "*.gmt", "kept/*.gmt", "found/*.gmt" };
+	const char *folder = getenv("GMT_TEST_DATA");
+	size_t left_out = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 3; i++) {
+		char pattern[512];
+		glob_t found;
+
+		snprintf(pattern, sizeof(pattern), "%s/%s", folder ? folder : "tests/data", patterns[i]);
+		assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+		for (size_t n = 0; n < found.gl_pathc; n++) {
+			left_out += replay(found.gl_pathv[n], false);
+			assert_int_equal(replay(found.gl_pathv[n], true), 0);
+		}
+		globfree(&found);
+	}
+	assert_true(left_out > 1000);
+}
+
+/* ---- stories ---- */
+
+#define STEPS 60000
+
+static uint64_t random_number(uint64_t *state)
+{
+	return *state = hash_mix(*state + 0x9e3779b97f4a7c15ULL);
+}
+
+/* Memory grows to a new peak and falls, again and again, while moments come. */
+static void tell_story(const struct life_taker *kept, struct everything *all, unsigned int mark_each)
+{
+	struct life alive[512];
+	uint64_t random = mark_each, live = 0, peak = 0;
+	unsigned int count = 0;
+
+	for (uint64_t change = 1; change <= STEPS; change++) {
+		struct life_point now = { change, change, change };
+		bool grows = count < 512 && (!count || random_number(&random) % 1000 < (change / 5000 % 2 ? 450 : 550));
+
+		if (grows) {
+			uint64_t bytes = random_number(&random) % 5000 + 1;
+
+			alive[count++] = (struct life){ .birth = now, .bytes = bytes, .process = 1, .is_counted = true };
+			live += bytes;
+		} else {
+			unsigned int index = (unsigned int)(random_number(&random) % count);
+			struct life life = alive[index];
+
+			life.end = LIFE_FREED;
+			life.death = now;
+			alive[index] = alive[--count];
+			live -= life.bytes;
+			kept->allocation(kept->arg, &life);
+			take_life(all, &life);
+		}
+		if (live > peak) {
+			peak = live;
+			kept->peak(kept->arg, &(struct life_moment){ .why = LIFE_AT_PEAK, .at = now, .process = 1 }, false);
+		}
+		if (mark_each && !(change % mark_each))
+			kept->moment(kept->arg, &(struct life_moment){
+				.why = change % (7 * mark_each) ? LIFE_AT_MARK : LIFE_AT_REQUEST, .at = now, .process = 1,
+			});
+	}
+	for (unsigned int i = 0; i < count; i++) {
+		alive[i].end = LIFE_EXIT;
+		alive[i].death = (struct life_point){ STEPS + 1, STEPS + 1, STEPS + 1 };
+		kept->allocation(kept->arg, &alive[i]);
+		take_life(all, &alive[i]);
+	}
+}
+
+static void many_moments(void **state)
+{
+	static const unsigned int mark_each[] = { 0, 20000, 700, 90 };
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		struct kept_lives *kept = kept_lives_new(false);
+		struct pipeline *none = pipeline_new(NULL);
+		struct lives *lives = lives_new(none->ledger, none->frameworks);
+		struct everything all = { 0 };
+		struct kept_shown shown;
+
+		tell_story(kept_lives_taker(kept), &all, mark_each[i]);
+		kept_lives_show(kept, lives, &shown);
+		assert_true(shown.moment_count <= AROUND_MOMENTS + 1u);
+		assert_true(shown.count < 1000 + 2 * 2 * AROUND_CHANGES * (AROUND_MOMENTS + 1));
+		if (mark_each[i])
+			assert_int_equal(shown.moments_left_out + shown.moment_count - 1, STEPS / mark_each[i]);
+		check_shown(&all, &shown);
+		kept_shown_free(&shown);
+		kept_lives_free(kept);
+		lives_free(lives);
+		pipeline_free(none);
+		free(all.list);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_recording),
+		cmocka_unit_test(many_moments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

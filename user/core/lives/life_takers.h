@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Several takers of lives (core/terms/lives_told.h) as one. */
+#ifndef GPUMEMTRACE_CORE_LIVES_LIFE_TAKERS_H
+#define GPUMEMTRACE_CORE_LIVES_LIFE_TAKERS_H
+
+#include "core/terms/lives_told.h"
+
+#define LIFE_TAKERS_MAX 2
+
+struct life_takers {
+	struct life_taker all;   /* hands over to each of the list */
+	const struct life_taker *list[LIFE_TAKERS_MAX];
+	unsigned int count;
+};
+
+/* Returns the taker that is all of them. The structure must stay where it is. */
+const struct life_taker *life_takers_init(struct life_takers *takers);
+void life_takers_add(struct life_takers *takers, const struct life_taker *taker);
+
+#endif

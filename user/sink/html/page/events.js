@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Single events: allocations and frees around the chosen instant, or between two instants. */
+const EVENTS_SHOWN = 100;
+const ENDS = ["", "freed", "exec", "exit", "changed", "lost"];  // enum life_end
+const FLAG_END = 7, FLAG_BLOCK = 8, FLAG_SEGMENT = 16, FLAG_CONTINUES = 32, FLAG_ASKED = 64;
+const EVENT_MOMENTS = ["the peak", "the end", "a mark", "a new window", "a request that failed"];   // enum life_why
+const placesOfRows = data.processes.flatMap((process, p) => process.rows.map((row, r) => ({ process, row, p, r })));
+let lives = null;                 // each life with its place: { process, row }
+
+// A key of a series, as the names of bands (model.js) take keys.
+function keyOfLife(life) {
+	return [life.stack, life.what, 0, life.isSegment, life.asked];
+}
+
+function readLife({ number, change }, time) {
+	const birth = time + change(), flags = number(), end = flags & FLAG_END;
+	const life = { birth, end, death: end ? birth + change() : null, isBlock: Boolean(flags & FLAG_BLOCK),
+		isSegment: Boolean(flags & FLAG_SEGMENT), continues: Boolean(flags & FLAG_CONTINUES) };
+	life.what = number();
+	life.bytes = number();
+	life.stack = number();
+	life.asked = flags & FLAG_ASKED ? number() : life.stack;
+	life.part = placesOfRows[number()];
+	life.iteration = life.isBlock ? number() : 0;
+	return life;
+}
+
+function readLives() {
+	if (lives)
+		return lives;
+	const numbers = unpack(data.lives || "");
+	let time = 0;
+	lives = [];
+	for (let i = 0; i < (data.life_count || 0); i++) {
+		lives.push(readLife(numbers, time));
+		time = lives[i].birth;
+	}
+	data.lives = "";
+	return lives;
+}
+
+// ---- which events ----
+
+function useOf(life) {
+	if (life.isSegment)
+		return "segment";
+	return life.isBlock ? data.categories[life.what] : data.classes[life.what] || "?";
+}
+
+function bandOfLife(life) {
+	if (state.by === "use")
+		return useOf(life);
+	return namers[state.by](life.part, keyOfLife(life), life.isBlock);
+}
+
+// What the chosen band takes: a name, or what no other band has.
+function makeChooser() {
+	const band = model.bands.find(one => one.name === state.chosen);
+	if (!band)
+		return () => true;
+	if (band.isCached)
+		return life => life.isSegment && life.part.row.blocks !== null;
+	const isIn = life => !(life.isSegment && life.part.row.blocks);
+	if (!band.isRest)
+		return life => isIn(life) && bandOfLife(life) === band.name;
+	const others = new Set(model.bands.map(one => one.name));
+	return life => isIn(life) && !others.has(bandOfLife(life));
+}
+
+// All events of what is shown, the earliest first: of a life its birth, and its end before the program's.
+function eventsOf(from, to) {
+	const rows = new Set(views[state.view].parts.map(part => part.row)), isChosen = makeChooser(), events = [];
+	for (const life of readLives()) {
+		if (!rows.has(life.part.row))
+			continue;
+		const isBorn = life.birth >= from && life.birth <= to;
+		const dies = life.death !== null && !["exec", "exit"].includes(ENDS[life.end]) && life.death >= from && life.death <= to;
+		if (!(isBorn || dies) || !isChosen(life) || (expression && !stackMatches(life.stack)))
+			continue;
+		if (isBorn)
+			events.push({ time: life.birth, sign: 1, life });
+		if (dies)
+			events.push({ time: life.death, sign: -1, life });
+	}
+	return events.sort((a, b) => a.time - b.time || a.sign - b.sign);
+}
+
+// The span, and which events of it: with two instants the largest, else those that are nearest.
+function chooseEvents() {
+	const { a, b } = instants(), isSpan = state.a !== null && state.b !== null;
+	const all = isSpan ? eventsOf(a, b) : eventsOf(0, LENGTH);
+	const rank = isSpan ? (p, q) => q.life.bytes - p.life.bytes : (p, q) => Math.abs(p.time - b) - Math.abs(q.time - b);
+	const list = all.length > EVENTS_SHOWN ? all.slice().sort(rank).slice(0, EVENTS_SHOWN) : all;
+	return { list: list.sort((p, q) => p.time - q.time || p.sign - q.sign), count: all.length, isSpan };
+}
+
+// ---- the table ----
+
+function spanText(ns) {
+	const [scale, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]].find(([one]) => ns >= one) || [1, "ns"];
+	return Number((ns / scale).toPrecision(3)) + " " + unit;
+}
+
+function livedText(life) {
+	if (life.death === null)
+		return "lives on";
+	const text = "lived " + spanText(life.death - life.birth);
+	return ["exec", "exit"].includes(ENDS[life.end]) ? text + ", until the program's end" : text;
+}
+
+function makeEvent(body, { time, sign, life }) {
+	const line = make("tr", body, undefined, { tabindex: 0, class: sign > 0 ? "born" : "died" });
+	const owner = data.owners[data.stacks[life.stack][1]];
+	for (const text of [secondsText(time), (sign > 0 ? "+" : "-") + bytesText(life.bytes), useOf(life), livedText(life),
+		gpuName(life.part.row), owner])
+		make("td", line, text);
+	const name = stackText(data.stacks[life.asked]), cell = make("td", line, name);
+	cell.title = data.stacks[life.stack][0].map(symbol => data.symbols[symbol][0]).join("\n");
+	const go = () => {
+		state.by = "line";
+		state.chosen = name;
+		load();
+		update();
+	};
+	line.onclick = go;
+	line.onkeydown = event => event.key === "Enter" && go();
+	line.onmouseenter = () => {
+		state.cursor = time;
+		redrawOverlay();
+	};
+}
+
+function momentName([, why, isOfBlocks, row], isAlone) {
+	const name = EVENT_MOMENTS[why] + (isOfBlocks ? " of tensors" : "");
+	return isAlone ? name : name + ", " + placesOfRows[row].process.comm + " " + gpuName(placesOfRows[row].row);
+}
+
+// Moments that have events around them, as links.
+function makeMoments() {
+	const shownRows = new Set(views[state.view].parts.map(part => part.row)), seen = new Set();
+	for (const moment of data.life_moments || []) {
+		const name = momentName(moment, shownRows.size === 1), key = moment[0] + name;
+		if (!shownRows.has(placesOfRows[moment[3]].row) || seen.has(key))
+			continue;
+		seen.add(key);
+		const link = make("button", eventLinks, name + " (" + secondsText(moment[0]) + ")", { class: "link" });
+		link.onclick = () => set({ a: moment[0], b: null });
+	}
+}
+
+function leftOutText(chosen) {
+	const left = [];
+	if (chosen.count > chosen.list.length)
+		left.push(chosen.count - chosen.list.length + " more here are not in this table.");
+	if (data.lives_left_out)
+		left.push("The page has " + data.life_count + " allocations, those around the moments above and the largest; " +
+			data.lives_left_out + " others are left out (--events=all writes all).");
+	if (data.life_moments_left_out)
+		left.push(data.life_moments_left_out + " older moments have no events.");
+	return left.join(" ");
+}
+
+function showEvents() {
+	const { b, names } = instants(), chosen = chooseEvents();
+	eventTable.replaceChildren();
+	eventLinks.replaceChildren("Events around: ");
+	makeMoments();
+	eventsSaid.textContent = (chosen.list.length ? "" : "The page has no single event here. ") +
+		(chosen.isSpan ? "The largest between A and B." :
+			"Nearest to " + secondsText(b) + " (" + names[1].replace("at ", "") + ").") +
+		(state.chosen === null ? "" : " Of the chosen band.") + " " + leftOutText(chosen);
+	const head = make("tr", make("thead", eventTable)), body = make("tbody", eventTable);
+	for (const text of ["time", "bytes", "use", "life", "GPU", "owner", "line"])
+		make("th", head, text);
+	chosen.list.forEach(event => makeEvent(body, event));
+}
+
+// The page is drawn before its events are read.
+let eventsTimer = 0;
+function showEventsSoon() {
+	clearTimeout(eventsTimer);
+	eventsTimer = setTimeout(showEvents, 20);
+}
+
+function goToEvents() {
+	events.scrollIntoView({ block: "start" });
+	eventTable.focus({ preventScroll: true });
+}
