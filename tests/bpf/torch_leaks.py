@@ -5,11 +5,12 @@
 
 losses: a training keeps its losses, and with each loss its graph. seldom: one loss in five iterations. summed: a
 training adds up its losses, and with the sum their graphs. twice: a training goes on with a second optimizer, and
-keeps the first one. optimizers: a training has a new optimizer now and then, and keeps the old ones. outputs: an
-evaluation keeps its outputs. cache: a cache grows with each token. clean: a training that keeps nothing. sorted:
-likewise, with longer inputs each time. Prints "ready" on standard error, waits for a line, works, prints "done" and
-waits for another line; outputs and cache end with that line at the latest. The line "fail" instead of one of these
-has it work until memory runs out, print "failed" and wait for a line with all that it holds.
+keeps the first one. gradients: a training never sets its gradients to zero. optimizers: a training has a new optimizer
+now and then, and keeps the old ones. outputs: an evaluation keeps its outputs. cache: a cache grows with each token.
+clean: a training that keeps nothing. sorted: likewise, with longer inputs each time. Prints "ready" on standard error,
+waits for a line, works, prints "done" and waits for another line; outputs and cache end with that line at the latest.
+The line "fail" instead of one of these has it work until memory runs out, print "failed" and wait for a line with all
+that it holds.
 
 These run out of memory, and die of it: losses-oom keeps its losses in a pretended GPU with less memory. batch: a training
 whose last batch is too large. pieces: of many small tensors, every other one is kept, and then a large one is made.
@@ -103,6 +104,20 @@ def optimize_twice():
     return net, optimizers
 
 
+def keep_gradients():
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    for _ in range(10):
+        loss = net(torch.randn(BATCH, WIDTH)).pow(2).mean()
+        one = torch.ones(())                                # or else backward() makes it, on this thread
+        native.blocks_backward(1)
+        loss.backward(one)                                  # the gradients' line
+        native.blocks_backward(0)
+        optimizer.step()
+        time.sleep(0.02)
+    return net, optimizer
+
+
 def optimize_anew():
     net, optimizers = Net(), []
     for step in range(40):
@@ -164,8 +179,9 @@ def generate():
 
 
 KINDS = {"losses": lambda: train(True), "seldom": lambda: train(True, 5), "clean": lambda: train(False),
-         "summed": add_up, "twice": optimize_twice, "optimizers": optimize_anew, "sorted": grow_inputs, "outputs": evaluate,
-         "cache": generate, "losses-oom": losses_oom, "batch": batch, "pieces": pieces}
+         "summed": add_up, "twice": optimize_twice, "gradients": keep_gradients, "optimizers": optimize_anew,
+         "sorted": grow_inputs, "outputs": evaluate, "cache": generate, "losses-oom": losses_oom, "batch": batch,
+         "pieces": pieces}
 
 
 def run_out(kind):
@@ -187,7 +203,8 @@ def main():
     torch_ranges.begin_as_2_0()
     if native.blocks_start(0):
         sys.exit("no pretended GPU")
-    torch.autograd.Variable._execution_engine = Engine(torch.autograd.Variable._execution_engine)
+    if sys.argv[1] != "gradients":      # whose line asks for the gradients itself
+        torch.autograd.Variable._execution_engine = Engine(torch.autograd.Variable._execution_engine)
     kept = None
     if command != "fail\n":
         kept = KINDS[sys.argv[1]]()

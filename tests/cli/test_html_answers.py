@@ -15,9 +15,29 @@ import browserlib  # cases.py has set the path
 
 DATA = os.path.join(TOP, "tests/data")
 # What is clicked: the element, and the text that it begins with. Of a list, the entry's text.
-FINDING, STACKS, ROW, GROUP = ".finding button", ".finding button", "tbody tr td:last-child", "select[aria-label='group by']"
+FINDING, ROW, GROUP = ".finding button", "tbody tr td:last-child", "select[aria-label='group by']"
 
 QUESTIONS = [
+    ("which line keeps gradients where nothing sets them to zero, and since which iteration", "found/torch-gradients.gmt",
+     [(GROUP, "by use"), (ROW, "gradients")],
+     [r"gradients\s+Kept since iteration 1: never less than 1\.0 MiB afterwards", r"(?m)^keep_gradients \(torch_leaks\.py:114\)$"]),
+    ("what the line of the gradients holds", "found/torch-gradients.gmt",
+     [(ROW, "torch_leaks.py:114")],
+     [r"torch_leaks\.py:114 keep_gradients\s+gradients\. Kept since iteration 1: "]),
+    ("which line keeps activations where a loss is summed with its graph", "found/torch-summed.gmt",
+     [(FINDING, "torch_leaks.py:60")],
+     [r"LEAK about \+320 KiB in each of the last 38 iterations", r"keep \.item\(\) of losses",
+      r"torch_leaks\.py:60 Net\.forward\s+kept over iterations\. Kept since iteration 1: ", r"grows from iteration 2 on"]),
+    ("which line has a second optimizer, and since which iteration", "found/torch-twice.gmt",
+     [(FINDING, "torch_leaks.py:103")],
+     [r"STATE optimizers keep 16\.0 MiB for 4\.0 MiB of parameters", r"A second optimizer, or a loaded copy\?",
+      r"torch_leaks\.py:103 optimize_twice\s+optimizer state.*it grows from iteration 4 on"]),
+    ("which line keeps the outputs of an evaluation", "found/torch-outputs.gmt",
+     [(FINDING, "torch_leaks.py:60")],
+     [r"GROWTH torch_leaks\.py:60 Net\.forward \+", r"a cache, a list or a dictionary that is never emptied\?"]),
+    ("which line keeps a cache that grows with each token", "found/torch-cache.gmt",
+     [(FINDING, "torch_leaks.py:177")],
+     [r"GROWTH torch_leaks\.py:177 generate \+", r"(?m)^4\.8 MiB\s+31 MiB\s+26\.2 MiB\s+31 MiB\s+torch_leaks\.py:177 generate"]),
     ("which line keeps outputs of a training, and since which iteration", "found/h200-logits.gmt",
      [(FINDING, "train.py:120")],
      [r"LEAK \+116 MiB in the last 58 iterations", r"train\.py:120 logits\s+kept over iterations\. Kept since iteration 2: ",

@@ -20,6 +20,10 @@ LATE = "the program was attached to while it held memory"
 TRUE = {
     "found/h200-caches": [("python3 train.py", "growth", "train.py:130", "the generation keeps a cache for each text")],
     "found/h200-logits": [("python3 train.py", "leak", "train.py:120", "each iteration keeps a part of its logits")],
+    "found/torch-cache": [("python3 torch_leaks.py", "growth", "torch_leaks.py:177", "the cache grows with each token")],
+    "found/torch-outputs": [("python3 torch_leaks.py", "growth", "torch_leaks.py:60", "the evaluation keeps its outputs")],
+    "found/torch-summed": [("python3 torch_leaks.py", "leak", "torch_leaks.py:60", "the sum of the losses keeps their graphs")],
+    "found/torch-twice": [("python3 torch_leaks.py", "optimizer_state", "torch_leaks.py:103", "there are two optimizers")],
     "h100-malloc-async": [("python3", "out_of_memory", "request", TOO_MUCH)],
     "h100-native": [("python3", "out_of_memory", "request", TOO_MUCH)],
     "kept/calls": [("pools", "out_of_memory", "request", TOO_MUCH)],

@@ -15,12 +15,12 @@ const measures = {
 	freed: (a, b) => Math.max(0, a - b),
 };
 
-function addPath(root, stack, bytes) {
+function addPath(root, key, bytes) {
 	let node = root;
 	root.bytes += bytes;
-	const frames = stack[0].length ? stack[0] : [-1];
+	const found = framesOf(key), frames = found.length ? found : [-1];
 	for (let i = frames.length - 1; i >= 0; i--) {
-		const symbol = frames[i], name = symbol < 0 ? stackText(stack) : data.symbols[symbol][0];
+		const symbol = frames[i], name = symbol < 0 ? stackText(data.stacks[key[0]]) : data.symbols[symbol][0];
 		if (symbol >= 0 && !state.libraries && !isOwn(symbol))
 			continue;
 		if (!node.children.has(name))
@@ -47,8 +47,8 @@ function makeFlame() {
 			series.keys.forEach((of, k) => {
 				const bytes = measure(then[k], now[k]);
 				if (bytes && keepsKey(part, { of, isCall: series === part.row.calls }, chosen) &&
-				    (!expression || stackMatches(of[0])))
-					addPath(root, data.stacks[of[0]], bytes);
+				    (!expression || stackMatches(of)))
+					addPath(root, of, bytes);
 			});
 		}
 	return root;

@@ -40,6 +40,13 @@ function stackText(stack) {
 	return stack[0].length ? stack[3] : stack[4] === 0 ? "(without a stack trace)" : "(not named)";
 }
 
+// The frames of a key, the innermost first. A thread of autograd's has none of the program's: those of the thread that
+// waited for it follow.
+function framesOf(key) {
+	const frames = data.stacks[key[0]][0];
+	return key[4] === key[0] ? frames : [...frames, ...data.stacks[key[4]][0]];
+}
+
 const namers = {
 	"line": (part, key) => stackText(data.stacks[key[4]]),
 	"stack trace": (part, key) => stackText(data.stacks[key[0]]) + "  #" + key[0],

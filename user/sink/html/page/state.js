@@ -24,14 +24,14 @@ function load() {
 	model = views.length ? makeModel(views[state.view], state.by, state.cached) : null;
 }
 
-function stackMatches(stack) {
-	return data.stacks[stack][0].some(symbol => expression.test(data.symbols[symbol][0]));
+function stackMatches(key) {
+	return framesOf(key).some(symbol => expression.test(data.symbols[symbol][0]));
 }
 
 function matches(band) {
 	if (!expression)
 		return true;
-	return expression.test(band.name) || band.keys.some(({ series, key }) => stackMatches(series.keys[key][0]));
+	return expression.test(band.name) || band.keys.some(({ series, key }) => stackMatches(series.keys[key]));
 }
 
 function markMatches() {

@@ -57,7 +57,7 @@ function showStacks() {
 		make("div", stacks, bytesText(bytes) + " " + names[1] + ", " + bytesText(key[2]) + " at the peak of its process",
 			{ class: "dim" });
 		const trace = make("pre", stacks);
-		for (const symbol of data.stacks[key[0]][0])
+		for (const symbol of framesOf(key))
 			if (state.libraries || isOwn(symbol))
 				make("span", trace, data.symbols[symbol][0] + "\n", { class: isOwn(symbol) ? "own" : "dim" });
 		if (!trace.childNodes.length)
