@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Draws memory over time: bands, lines, iterations, flags and axes. */
-// Okabe and Ito's colours, which the colour-blind can distinguish, then lighter and darker ones of the same.
-const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c8c8c",
-	"#66aad1", "#f0c566", "#66c4ab", "#e0afca", "#9ad2f2", "#e69e66", "#f6ef8e", "#b2b2b2",
-	"#0b5482", "#a87400", "#00755a", "#955a7d", "#3f86ad", "#9c4700", "#b0a833"];
+// Okabe and Ito's colours, then others that lie far from these and from each other, also for the colour-blind.
+const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#aadd88", "#992222", "#0077ee",
+	"#eecccc", "#664466", "#2244aa", "#11aa55", "#ccdd66", "#ddccee", "#2299ee", "#883344", "#bb4422", "#ff8899", "#773388",
+	"#227766", "#aaaa44"];
 const AREA = { left: 70, top: 30, right: 12, bottom: 22 };
 const DASHES = [[], [7, 4], [2, 3]];
 const LINES = ["kernel", "nvml", "reserved"];

@@ -48,7 +48,10 @@ if (model) {
 	listenTo(KEYS);
 	new ResizeObserver(redraw).observe(canvas);
 	matchMedia("(prefers-color-scheme: dark)").onchange = redraw;
-	addEventListener("beforeprint", draw);
+	addEventListener("beforeprint", () => {
+		showTable();
+		draw();
+	});
 } else {
 	for (const part of [bar, chart, below, events])
 		part.hidden = true;
