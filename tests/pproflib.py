@@ -12,6 +12,7 @@ from patience import PATIENCE
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KEPT = os.path.join(TOP, "build", "pprof")
+STRING_TABLE = 6         # a field of profile.proto
 SAMPLE = re.compile(r"^ +(-?\d+(?: +-?\d+)*): [\d ]+$", re.M)
 
 
@@ -105,7 +106,7 @@ def decode(path):
     "files": names of mappings, "comments": ...}"""
     with open(path, "rb") as file:
         profile = list(fields(gzip.decompress(file.read())))
-    texts = [value.decode() for number, value in profile if number == 6]
+    texts = [value.decode() for number, value in profile if number == STRING_TABLE]
     assert texts[0] == "" and len(set(texts)) == len(texts), "texts that stand twice"
 
     def all_of(wanted):

@@ -23,9 +23,11 @@ int streamed_file_begin(struct streamed_file *s, const struct options *options, 
 			*s = (struct streamed_file){ .name = options->files[i], .sink = sinks[i] };
 	if (!s->sink)
 		return 0;
-	err = out_file_begin(&s->file, s->name, false);
+	err = out_file_may_be_new(s->name);
+	if (!err)
+		err = out_file_begin(&s->file, s->name, false);
 	if (!err && !out_file_is_new(&s->file))
-		err = out_file_end(&s->file, -ESPIPE);
+		err = out_file_end(&s->file, OUT_FILE_SPECIAL);
 	if (err) {
 		say("cannot write %s: %s%s", s->name, out_file_why(err), out_file_remedy(err));
 		s->has_failed = true;

@@ -39,6 +39,7 @@ def commands(folder):
     yield "report --html", ["report", "--html", file, RUN], file
     yield "report --pprof", ["report", "--pprof", file, RUN], file
     yield "report --perfetto", ["report", "--perfetto", file, RUN], file
+    yield "report --sqlite", ["report", "--sqlite", file, RUN], file
     yield "report --snapshot", ["report", "--snapshot", file, DUMP], file
     yield "oom --snapshot", ["oom", "--snapshot", file, DUMP], file
     yield "doctor", ["doctor"], None

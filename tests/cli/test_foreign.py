@@ -3,14 +3,18 @@
 """Foreign text does nothing to a terminal: names in recordings and on the command line that hold escapes, newlines and
 broken UTF-8 come out as printable text, in every format."""
 import glob
+import gzip
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
 
-from cases import BIN, PATIENCE, TOP, check, done
+from cases import BIN, PATIENCE, TOP, check, done, skip
 
 sys.path.insert(1, os.path.join(TOP, "tests", "recordings"))
+import perfettolib  # noqa: E402
+import pproflib  # noqa: E402
 import recfile  # noqa: E402
 from foreign import HDR_BYTES, HOSTILE, first_bad, spoil, spoiled  # noqa: E402
 
@@ -52,6 +56,42 @@ def recordings(folder):
         check(f"hostile names in a recording: {' '.join(words)}", not list_, list_[:1])
 
 
+FILES = ("html", "folded", "pb.gz", "perfetto-trace", "sqlite")
+
+
+def texts_of(path):
+    """The texts in a file that a report has written."""
+    if path.endswith(".sqlite"):
+        with sqlite3.connect(path) as db:
+            tables = [name for name, in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            yield from (value.encode() for table in tables for row in db.execute(f"SELECT * FROM {table}") for value in row
+                        if isinstance(value, str))
+    elif path.endswith(".pb.gz"):
+        with gzip.open(path) as file:
+            yield from (value for number, value in pproflib.fields(file.read()) if number == pproflib.STRING_TABLE)
+    elif path.endswith(".perfetto-trace"):
+        yield from (frame.name.encode() + frame.module.encode() + frame.file.encode()
+                    for _, samples in perfettolib.Trace(path).heaps.values() for sample in samples for frame in sample.frames)
+    else:
+        with open(path, "rb") as file:
+            yield file.read().replace(b"\t", b" ")      # the scripts of the page have tabs
+
+
+def files(folder):
+    """The same in the files of one report."""
+    copy, _ = copy_of(folder, os.path.join(TOP, "tests/data/found/h200-logits.gmt"))
+    paths = [os.path.join(folder, f"out.{suffix}") for suffix in FILES]
+    code, _, err = run("report", "-q", *(word for path in paths for word in ("-o", path)), copy)
+    check("a report of hostile names writes its files", not code and not err, err)
+    for path in paths:
+        try:
+            text = b"\n".join(texts_of(path))
+        except perfettolib.Unavailable as why:
+            skip(f"hostile names in {os.path.basename(path)}", why)
+            continue
+        check(f"hostile names in {os.path.basename(path)}", b"[31m" in text and not first_bad(text), first_bad(text))
+
+
 def command_lines(folder):
     name = HOSTILE.replace(b"/", b"")
     path = os.path.join(os.fsencode(folder), name)
@@ -76,6 +116,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         self_test()
         recordings(folder)
+        files(folder)
         command_lines(folder)
     return done()
 

@@ -202,7 +202,7 @@ def commands(path, folder):
     file = os.path.join(folder, "file")
     yield ["replay", path], None
     yield ["replay", "--json", "--folded", file + ".folded", "--html", file + ".html", "--pprof", file + ".pb.gz",
-           "--perfetto", file + ".pftrace", "--snapshot", file + ".pickle", path], file + ".pickle"
+           "--perfetto", file + ".pftrace", "--sqlite", file + ".sqlite", "--snapshot", file + ".pickle", path], file + ".pickle"
     yield ["oom", "--verbose", path], None
     yield ["oom", "--json", "--snapshot", file + ".oom.pickle", path], file + ".oom.pickle"
     yield ["diff", path, DATA[0]], None

@@ -214,6 +214,12 @@ def the_file(folder):
     done = report("--sqlite", "-", f"{DATA}/kept/train.gmt")
     check("standard output is refused", done.returncode == 2 and b"standard output" in done.stderr, done)
     done = report("--sqlite", "/dev/null", f"{DATA}/kept/train.gmt")
+    pipe = os.path.join(folder, "pipe.sqlite")
+    os.mkfifo(pipe)
+    for words in (("--sqlite", pipe), ("-o", pipe)):
+        refused = report(*words, f"{DATA}/kept/train.gmt")
+        check(f"{words[0]} of a pipe waits for no reader: one sentence, and the pipe stays", refused.returncode == 1 and
+              refused.stderr.count(b"\n") == 1 and b"a pipe or a device" in refused.stderr and os.path.exists(pipe), refused)
     check("so is a device, and it stays", done.returncode == 1 and b"/dev/null" in done.stderr and
           not os.path.isfile("/dev/null"), done)
 

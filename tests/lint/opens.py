@@ -45,6 +45,7 @@ TABLE = [
     ("base/out_file.c", "out_file_open", "user", "an output: O_PATH and O_NOFOLLOW, and looked at before it is opened"),
     ("base/out_file.c", "out_file_may_fill", "user", "asks whether the folder of an output may be written to"),
     ("base/out_file.c", "out_file_may_begin", "user", "asks, without following a link, what is at an output's path"),
+    ("base/out_file.c", "out_file_may_be_new", "user", "asks whether a pipe or a device is at an output's path"),
     ("base/out_file.c", "out_file_settle", "user", "puts a new file at an output's path, or removes the new file"),
     ("base/xalloc.c", "xalloc_bound", "proc", "the tracer's own"),
     ("live/bpf/programs.c", "can_walk", "user", "a description of another kernel's types, for tests; else no path"),

@@ -154,6 +154,13 @@ int out_file_may_begin(const char *path)
 	return out_file_may_fill(folder);
 }
 
+int out_file_may_be_new(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) ? OUT_FILE_SPECIAL : 0;
+}
+
 int out_file_random(unsigned int *number)
 {
 	return getrandom(number, sizeof(*number), 0) == sizeof(*number) ? 0 : -errno;
@@ -261,10 +268,15 @@ int out_file_end(struct out_file *file, int error)
 
 const char *out_file_why(int error)
 {
-	return error == OUT_FILE_FOREIGN ?
-		       "the name belongs to a block device, or to another user's link, pipe or device: choose"
-		       " another name" :
-		       strerror(-error);
+	switch (error) {
+	case OUT_FILE_FOREIGN:
+		return "the name belongs to a block device, or to another user's link, pipe or device: choose another"
+		       " name";
+	case OUT_FILE_SPECIAL:
+		return "the name belongs to a pipe or a device, and this output needs a file: choose another name";
+	default:
+		return strerror(-error);
+	}
 }
 
 const char *out_file_remedy(int error)

@@ -15,6 +15,8 @@
 /* Instead of -errno: at the path is a block device, or a link, pipe or device that is neither ours nor root's. No file
  * system returns this error. */
 #define OUT_FILE_FOREIGN (-ENOTUNIQ)
+/* Likewise: a pipe or a device is at the path of a file that is written here and there. */
+#define OUT_FILE_SPECIAL (-ESPIPE)
 
 /*
  * Opens a file to write it from its beginning: a new file, or a regular file of ours that has no other name, which is
@@ -54,6 +56,10 @@ int out_file_may_fill(const char *folder);
 /* Whether out_file_begin() may create a file for this path. 0 or -errno; 0, too, for what can be known only when the
  * file is written: a link, a pipe or a device is at the path. */
 int out_file_may_begin(const char *path);
+
+/* Whether a file for this path will be a new one (out_file_is_new). 0, or OUT_FILE_SPECIAL: opening a pipe would wait
+ * for its reader. */
+int out_file_may_be_new(const char *path);
 
 /* A number that nobody can guess. 0 or -errno. */
 int out_file_random(unsigned int *number);
