@@ -17,7 +17,7 @@ import pagelib
 from pagelib import data_of
 
 DATA = os.path.join(TOP, "tests/data")
-WHY_ITERATION = 1
+WHY_ITERATION, WHY_MARK = 1, 2
 with open(os.path.join(TOP, "include/gpumemtrace/terms.h"), encoding="utf-8") as terms:
     CATEGORIES = re.findall(r'X\(\w+, \d+, "(\w+)"', terms.read().split("define GMT_CATEGORIES(X)")[1].split("#define")[0])
 TWO_GPUS = os.path.join(DATA, "kept/old-driver.gmt")
@@ -79,6 +79,7 @@ def uses_of(series):
         for _ in range(next(it)):
             part += next(it)
             now[part] = now.get(part, 0) + zigzag(next(it))
+            next(it)
         found.append(dict(now))
     return found
 
@@ -105,6 +106,29 @@ def wrong_iterations(gpu, series):
             yield f"iteration {number} ends with {live}, not {ends[number]}"
 
 
+def at(frames, time):
+    """Bytes of the newest frame at or before a time, by key."""
+    found = [frame for frame in frames if frame[0] <= time]
+    return found[-1][6] if found else []
+
+
+def begin_of(frames):
+    """The time from which the peak counts: the newest mark."""
+    return max((frame[0] for frame in frames if frame[1] == WHY_MARK), default=0)
+
+
+def drawn(row):
+    """The highest sum of what the page draws: calls, in segments at least their blocks."""
+    calls, blocks = frames_of(row["calls"]), frames_of(row["blocks"]) if row["blocks"] else []
+    is_segment = [bool(row["blocks"] and key[3]) for key in row["calls"]["keys"]]
+    most = 0
+    for time in sorted({frame[0] for frame in calls + blocks if frame[0] >= begin_of(calls)}):
+        keys = at(calls, time)
+        segments = sum(n for n, one in zip(keys, is_segment) if one)
+        most = max(most, sum(keys) - segments + max(segments, sum(at(blocks, time))))
+    return most
+
+
 def differences(path, page):
     """What the page's numbers and the report's do not share."""
     report, data = report_of(path), data_of(page)
@@ -120,6 +144,11 @@ def differences(path, page):
                     yield f"pid {process['pid']}: at {time} {live} is not the sum of {keys}, or not within its bounds"
             if len(process["gpus"]) == 1 and row["calls"]["peak"] != gpu["attributed"]["peak_bytes"]:
                 yield f"pid {process['pid']}: peak {row['calls']['peak']}, not {gpu['attributed']['peak_bytes']}"
+            if max((frame[3] for frame in frames if frame[0] >= begin_of(frames)), default=0) != row["calls"]["peak"]:
+                yield f"pid {process['pid']}: the highest frame is not the peak {row['calls']['peak']}"
+            has_reserve = not row["blocks"] or any(key[3] for key in row["calls"]["keys"])  # else blocks are in no call's memory
+            if has_reserve and drawn(row) != row["calls"]["peak"]:
+                yield f"pid {process['pid']}: drawn {drawn(row)}, not the peak {row['calls']['peak']}"
             if sum(key[2] for key in row["calls"]["keys"]) != row["calls"]["peak"]:
                 yield f"pid {process['pid']}: the keys at the peak are not the peak"
             if row["blocks"]:
@@ -171,11 +200,50 @@ def shared(folder):
           [process["rows"] for process in data_of(plain)["processes"]])
 
 
+PAGE = os.path.join(TOP, "user/sink/html/page")
+BOUNDS = """
+let seen = 0, inside = 0;
+const wrong = [];
+for (state.view = 0; state.view < views.length; state.view++)
+    for (state.by of GROUPS)
+        for (state.cached of [0, 1]) {
+            load();
+            markMatches();
+            model.times.slice(1).forEach((time, i) => {
+                const sum = sumBoundsAt(model.times[i]);
+                for (const band of [null, ...model.bands]) {
+                    const values = band ? band.values : model.total;
+                    const { least, most } = band ? bandBoundsAt(band, model.times[i]) : sum;
+                    seen++;
+                    inside += least < Math.min(values[i], values[i + 1]) || most > Math.max(values[i], values[i + 1]);
+                    if (least > Math.min(values[i], values[i + 1]) || most < Math.max(values[i], values[i + 1]))
+                        wrong.push([state.view, state.by, state.cached, time, band && band.name, least, values[i], values[i + 1], most]);
+                }
+            });
+        }
+return { seen, inside, count: wrong.length, wrong: wrong.slice(0, 5) };
+"""
+
+
+def bounds(folder, browser, recordings):
+    """The page's own functions: what a band and the sum are at the next moment lies within what was said at this one."""
+    scripts = []
+    for name in "shared", "data", "model", "bounds", "state":
+        with open(os.path.join(PAGE, name + ".js"), encoding="utf-8") as file:
+            scripts.append(file.read())
+    for path in recordings:
+        browser.open(page_of(folder, path))
+        said = browser.run("(() => {" + "\n".join(scripts) + BOUNDS + "})()")
+        check(f"between moments, each band stays within its bounds: {os.path.basename(path)}",
+              said["seen"] > 100 and said["inside"] and not said["count"], said)
+
+
 def in_browser(folder):
     with browserlib.Browser() as browser:
         browser.open(spoiled(folder))
         browser.frame()
         check("names do nothing in a browser", browser.run("window.hacked === undefined") and not browser.errors, browser.errors)
+        bounds(folder, browser, (LEAK, TWO_GPUS, FOLDERS))
         browser.open(page_of(folder, LEAK))
         browser.frame()
         leads(browser)

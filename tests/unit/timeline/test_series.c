@@ -13,6 +13,7 @@
 #include "core/timeline/series.h"
 #include "core/timeline/series_merge.h"
 #include "core/timeline/series_parts.h"
+#include "core/timeline/series_peak.h"
 
 #define SECOND 1000000000ULL
 
@@ -56,6 +57,34 @@ static void a_slot_has_bounds(void **state)
 	assert_true(s.points[0].key == 0 && s.points[0].live == 100 && s.points[0].least == 0 && s.points[0].most == 500);
 	assert_true(s.points[1].key == 1 && s.points[1].live == 7);
 	assert_true(s.frames[1].count == 1 && s.frames[1].least == 7 && s.frames[1].most == 107);
+	series_fini(&s);
+}
+
+/* Memory that came and went within a slot has a frame; a peak that has one keeps it; a mark keeps the peak before. */
+static void the_peak_has_a_frame(void **state)
+{
+	struct series s;
+	uint64_t live[2];
+
+	(void)state;
+	series_init(&s, 0);
+	series_add(&s, 1, 0, 100, SECOND);
+	series_add(&s, 2, 0, 30, 2 * SECOND);
+	series_add(&s, 1, 0, 400, 2 * SECOND + 1);
+	series_remove(&s, 2, 0, 30, 2 * SECOND + 2);
+	series_remove(&s, 1, 0, 400, 2 * SECOND + 3);
+	series_restart(&s, 3 * SECOND);
+	assert_true(series_at(&s, 2 * SECOND + 1, live) == 530 && live[0] == 500 && live[1] == 30);
+	assert_true(s.by_why[SERIES_PEAK] == 1 && series_at(&s, 2 * SECOND + 3, live) == 100 && live[1] == 0);
+	series_add(&s, 2, 0, 11, 4 * SECOND);
+	series_remove(&s, 2, 0, 11, 4 * SECOND);
+	series_close(&s);
+	series_put_peak(&s);
+	assert_true(s.by_why[SERIES_PEAK] == 2 && series_at(&s, 4 * SECOND - 1, live) == 111 && live[1] == 11);
+	series_add(&s, 2, 0, 40, 5 * SECOND);
+	series_close(&s);
+	series_put_peak(&s);
+	assert_true(s.by_why[SERIES_PEAK] == 2 && s.frames[s.frame_count - 1].live == 140);
 	series_fini(&s);
 }
 
@@ -293,7 +322,29 @@ static uint64_t part_at(const struct life *lives, uint32_t count, unsigned int p
 	return sum;
 }
 
-/* Lives of all lengths, in a series whose frames are merged many times: each part is exact at each frame. */
+/* At the birth of some blocks, what their part has lies within the bounds of the frame behind. */
+static void check_part_bounds(const struct series *s, const struct life *lives)
+{
+	int64_t live[SERIES_PARTS] = { 0 };
+	uint32_t inside = 0;
+
+	for (uint32_t i = 0, at = 0; i < BLOCKS_MOST; i += 37) {
+		unsigned int part = lives[i].part;
+		int64_t now = (int64_t)part_at(lives, BLOCKS_MOST, part, lives[i].from_ns), gone;
+
+		for (; at < s->frame_count && s->frames[at].ts_ns < lives[i].from_ns; at++)
+			for (unsigned int k = 0; k < SERIES_PARTS; k++)
+				live[k] += s->parts[at].change[k];
+		assert_true(at < s->frame_count);
+		gone = (int64_t)s->parts[at].gone[part];
+		assert_in_range(now + gone, live[part], live[part] + 2 * gone + s->parts[at].change[part]);
+		inside += s->frames[at].ts_ns != lives[i].from_ns;
+	}
+	assert_true(inside > 100);
+}
+
+/* Lives of all lengths, in a series whose frames are merged many times: each part is exact at each frame, and at the
+ * peak. */
 static void parts_are_exact(void **state)
 {
 	struct life *lives = xcalloc(BLOCKS_MOST, sizeof(*lives));
@@ -319,6 +370,10 @@ static void parts_are_exact(void **state)
 	for (uint32_t i = first; i < BLOCKS_MOST; i++)
 		series_part(&s, lives[i].part, lives[i].bytes, lives[i].from_ns, SERIES_NOW);
 	assert_true(s.shift > 20 && s.frame_count > 10);
+	check_part_bounds(&s, lives);
+	series_put_peak(&s);
+	assert_int_equal(s.by_why[SERIES_PEAK], 1);
+	check_part_bounds(&s, lives);
 	for (uint32_t i = 0; i < s.frame_count; i++)
 		for (unsigned int part = 0; part < SERIES_PARTS; part++) {
 			live[part] += (uint64_t)s.parts[i].change[part];
@@ -371,6 +426,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_tell_the_bytes),
 		cmocka_unit_test(a_slot_has_bounds),
+		cmocka_unit_test(the_peak_has_a_frame),
 		cmocka_unit_test(a_drop_ends_all),
 		cmocka_unit_test(moments_are_thinned),
 		cmocka_unit_test(keys_have_a_bound),

@@ -2,10 +2,12 @@
 #include "core/timeline/series.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/xalloc.h"
 #include "core/timeline/series_merge.h"
 #include "core/timeline/series_parts.h"
+#include "core/timeline/series_peak.h"
 
 #define KEY_NONE UINT32_MAX
 #define FIRST_SHIFT 20               /* a slot of about a millisecond */
@@ -158,9 +160,12 @@ void series_add(struct series *s, uint32_t stack_id, uint32_t what, uint64_t byt
 {
 	reach_time(s, ts_ns);
 	uint32_t key = put_series_key(s, stack_id, what);
+	uint64_t peak = s->sums.peak;
 
 	begin_change(s, key, key < s->sums.count ? live_of(s, key) : 0);
 	stacks_add(&s->sums, key, bytes, s->now_ns);
+	if (s->sums.peak != peak)
+		memset(s->at_peak, 0, sizeof(s->at_peak));
 	end_change(s, key);
 }
 
@@ -211,6 +216,15 @@ void series_moment(struct series *s, enum series_why why, uint32_t number, uint6
 		end_span(s, why, number, s->now_ns);
 }
 
+void series_restart(struct series *s, uint64_t ts_ns)
+{
+	series_moment(s, SERIES_MARK, 0, ts_ns);
+	series_put_peak(s);
+	stacks_restart(&s->sums, ts_ns);
+	memset(s->at_peak, 0, sizeof(s->at_peak));
+	series_fit(s, SERIES_PEAK);
+}
+
 uint64_t series_at(const struct series *s, uint64_t ts_ns, uint64_t *live)
 {
 	uint64_t sum = 0;
@@ -225,9 +239,4 @@ uint64_t series_at(const struct series *s, uint64_t ts_ns, uint64_t *live)
 		sum = frame->live;
 	}
 	return sum;
-}
-
-uint64_t series_at_peak(const struct series *s, uint32_t key)
-{
-	return stacks_held(&s->sums, key, STACKS_AT_PEAK);
 }

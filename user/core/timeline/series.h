@@ -9,8 +9,9 @@
  *
  * Frames end slots of time. When there are too many points, slots become twice as long, and frames are merged with the
  * next one. The frames of moments that people look for stay: marks, failed requests, ends of iterations. If there are
- * too many of these, the oldest failed requests and marks, and every second end of an iteration, become frames of time;
- * the series counts them. The peak needs no frame: what each key held then is known.
+ * too many of these, the oldest failed requests and marks, and every second end of an iteration, become frames of
+ * time; the series counts them. The peak since the newest mark needs no frame: what each key held then is known, and
+ * where the series is shown, series_put_peak() makes the frame.
  */
 #ifndef GPUMEMTRACE_CORE_TIMELINE_SERIES_H
 #define GPUMEMTRACE_CORE_TIMELINE_SERIES_H
@@ -38,12 +39,12 @@ void series_drop(struct series *s, uint64_t ts_ns);
 
 /* The moment has a frame. `number`: of the iteration; else 0. */
 void series_moment(struct series *s, enum series_why why, uint32_t number, uint64_t ts_ns);
+/* Somebody has set a mark: the moment has a frame, and the peak counts from here. The peak before keeps a frame. */
+void series_restart(struct series *s, uint64_t ts_ns);
 /* Ends the newest slot, so that the frames tell everything. */
 void series_close(struct series *s);
 
 /* Fills in what each key held at the newest frame up to a time (0: before all frames): key_count numbers. The sum. */
 uint64_t series_at(const struct series *s, uint64_t ts_ns, uint64_t *live);
-/* What a key held when the sum was highest (sums.peak, sums.peak_ts_ns). */
-uint64_t series_at_peak(const struct series *s, uint32_t key);
 
 #endif

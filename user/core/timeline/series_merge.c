@@ -15,6 +15,8 @@ static const uint32_t most_of[SERIES_WHY_COUNT] = {
 	[SERIES_ITERATION] = SERIES_ITERATIONS_MAX,
 	[SERIES_MARK] = SERIES_MARKS_MAX,
 	[SERIES_REQUEST] = SERIES_REQUESTS_MAX,
+	[SERIES_BASELINE] = SERIES_BASELINES_MAX,
+	[SERIES_PEAK] = SERIES_PEAKS_MAX,
 };
 
 static void make_common(struct series *s, struct series_frame *frame)

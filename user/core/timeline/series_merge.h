@@ -9,6 +9,8 @@
 #define SERIES_ITERATIONS_MAX 2048   /* frames; likewise: */
 #define SERIES_MARKS_MAX 256
 #define SERIES_REQUESTS_MAX 256
+#define SERIES_BASELINES_MAX 256
+#define SERIES_PEAKS_MAX 256
 
 /* After a new frame of this kind, or a new bound. A bound that was passed has half of its room free afterwards. */
 void series_fit(struct series *s, enum series_why why);

@@ -34,6 +34,7 @@ struct series {
 	uint64_t point_count, points_most;
 	struct series_parts *parts; /* of each frame, and of the next; NULL: no part is known */
 	uint32_t parts_room;
+	uint64_t at_peak[SERIES_PARTS]; /* of each part, as far as is known */
 	uint64_t least, most;    /* of the sum, since the newest frame */
 	uint64_t now_ns;         /* of the newest change; time does not go back */
 	uint32_t stride;         /* ends of iterations whose numbers are multiples have frames */
@@ -48,6 +49,12 @@ struct series {
 static inline uint64_t series_slot(const struct series *s, uint64_t ts_ns)
 {
 	return s->shift < SERIES_SHIFT_MAX ? ts_ns >> s->shift : 0;
+}
+
+/* What a key held when the sum was highest (sums.peak, sums.peak_ts_ns). */
+static inline uint64_t series_at_peak(const struct series *s, uint32_t key)
+{
+	return stacks_held(&s->sums, key, STACKS_AT_PEAK);
 }
 
 #endif

@@ -301,7 +301,7 @@ static void add_moment(struct series *s, const void *arg)
 
 static void see_moment(struct timeline *t, const struct delta *d)
 {
-	struct moment moment = { d->kind == DELTA_MARK ? SERIES_MARK : SERIES_REQUEST, d->ts_ns };
+	struct moment moment = { d->kind == DELTA_MARK ? SERIES_BASELINE : SERIES_REQUEST, d->ts_ns };
 	struct timeline_process *tp = known_process(t, d->p);
 
 	if (!tp)
@@ -312,8 +312,7 @@ static void see_moment(struct timeline *t, const struct delta *d)
 
 static void restart_series(struct series *s, const void *ts_ns)
 {
-	stacks_restart(&s->sums, *(const uint64_t *)ts_ns);
-	series_moment(s, SERIES_MARK, 0, *(const uint64_t *)ts_ns);
+	series_restart(s, *(const uint64_t *)ts_ns);
 }
 
 /* Peaks count from here, as in the account. */

@@ -10,8 +10,10 @@
 enum series_why {
 	SERIES_TIME,             /* a slot of time has ended */
 	SERIES_ITERATION,
-	SERIES_MARK,
+	SERIES_MARK,             /* somebody has set a mark: peaks and growth count from here */
 	SERIES_REQUEST,          /* a request for memory has failed */
+	SERIES_BASELINE,         /* growth may be counted from here: as often as gpumemtrace finds useful */
+	SERIES_PEAK,             /* the sum was highest, before a mark or at all */
 	SERIES_WHY_COUNT
 };
 
@@ -21,10 +23,15 @@ struct series_point {
 	uint64_t least, most;    /* after the frame before, which belongs to this span, too */
 };
 
-/* The parts of the sum that a frame has more, or less, than the frame before: see series_parts.h. */
+/*
+ * The parts of the sum (series_parts.h) since the frame before: what each has more, or less, now, and the bytes that
+ * went, also those that came and went. So in between a part had at least `gone` less than before, and at most
+ * `gone` + `change` more.
+ */
 #define SERIES_PARTS GMT_CATEGORY_COUNT
 struct series_parts {
 	int64_t change[SERIES_PARTS];
+	uint64_t gone[SERIES_PARTS];
 };
 
 struct series_frame {

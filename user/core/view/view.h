@@ -176,6 +176,12 @@ struct view {
 	struct finding *findings;   /* what the numbers mean: the most urgent first (finding.h) */
 };
 
+/* Nanoseconds since the first record; 0 for what was before. */
+static inline uint64_t view_since_start(const struct view *view, uint64_t ts_ns)
+{
+	return ts_ns > view->start_ns ? ts_ns - view->start_ns : 0;
+}
+
 /* Computes a view; view_free() releases its arrays. The texts of symbols are the ledger's. Without
  * memory, the program ends. Without a request the view shows no stacks and has one owner. */
 void view_build(const struct pipeline *pl, const struct view_request *request, struct view *view);

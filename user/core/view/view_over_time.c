@@ -7,26 +7,45 @@
 #include "base/xalloc.h"
 #include "core/framework/framework.h"
 #include "core/timeline/series_parts.h"
+#include "core/timeline/series_peak.h"
 
-/* A copy of `count` items. */
+/* A copy of `count` items, with room as xgrow() expects. */
 static void *copy_items(const void *items, size_t count, size_t size)
 {
-	void *copy = xreallocarray(NULL, count + 1, size);
+	size_t room = 1;
+	void *copy;
 
+	while (room < count)
+		room *= 2;
+	copy = xreallocarray(NULL, room, size);
 	if (count)
 		memcpy(copy, items, count * size);
 	return copy;
 }
 
-/* b: NULL for levels, whose keys have no stack to show. segments: NULL where there are none. */
-static void copy_series(struct series *s, struct by_stack *b, const struct hash *segments, struct view_series *out)
+/* A copy that ends now, with frames, points and parts of its own. */
+static struct series copy_ended(struct series *s)
 {
+	struct series copy;
+
 	series_close(s);
+	copy = *s;
+	copy.frames = copy_items(s->frames, s->frame_count, sizeof(*s->frames));
+	copy.points = copy_items(s->points, s->point_count, sizeof(*s->points));
+	if (s->parts)
+		copy.parts = copy_items(s->parts, s->frame_count + 1u, sizeof(*s->parts));
+	copy.parts_room = s->frame_count + 1;
+	return copy;
+}
+
+/* Takes frames, points and parts of a copy. b: NULL for levels, whose keys have no stack to show. segments: NULL where
+ * there are none. */
+static void move_series(const struct series *s, struct by_stack *b, const struct hash *segments,
+			struct view_series *out)
+{
 	*out = (struct view_series){
-		.key_count = s->key_count, .frame_count = s->frame_count,
-		.keys = xcalloc(s->key_count + 1u, sizeof(*out->keys)),
-		.frames = copy_items(s->frames, s->frame_count, sizeof(*s->frames)),
-		.points = copy_items(s->points, s->point_count, sizeof(*s->points)),
+		.key_count = s->key_count, .frame_count = s->frame_count, .frames = s->frames, .points = s->points,
+		.parts = s->parts, .keys = xcalloc(s->key_count + 1u, sizeof(*out->keys)),
 		.peak = s->sums.peak, .peak_ts_ns = s->sums.peak_ts_ns,
 		.slot_ns = s->shift < SERIES_SHIFT_MAX ? 1ULL << s->shift : UINT64_MAX,
 		.keys_merged = s->keys_merged,
@@ -41,22 +60,44 @@ static void copy_series(struct series *s, struct by_stack *b, const struct hash 
 		};
 }
 
-/* Live blocks are for what they seem to be for now; the frames of the series end here. */
-static void copy_parts(struct series *s, const struct framework *f, const struct frames *frames, unsigned int ordinal,
-		       struct view_series *out)
+static void show_calls(struct series *s, struct by_stack *b, const struct hash *segments, struct view_series *out)
 {
-	struct series copy = *s;
+	struct series copy = copy_ended(s);
+
+	series_put_peak(&copy);
+	move_series(&copy, b, segments, out);
+}
+
+/* The sum of levels has no meaning, and no peak. */
+static void show_levels(struct series *s, struct view_series *out)
+{
+	struct series copy = copy_ended(s);
+
+	move_series(&copy, NULL, NULL, out);
+}
+
+/* Live blocks are for what they seem to be for now; the frames of the series end here. */
+static void add_live_blocks(struct series *copy, const struct framework *f, const struct frames *frames,
+			    unsigned int ordinal)
+{
 	struct rangemap_pos pos = { 0 };
 	const struct range *block;
 
-	if (s->parts)
-		copy.parts = copy_items(s->parts, s->frame_count + 1u, sizeof(*s->parts));
-	copy.parts_room = s->frame_count + 1;
 	while ((block = rangemap_next(&f->blocks, &pos)))
 		if ((unsigned int)block->gpu == ordinal && !(block->aux & BLOCK_LOST) && block->offset)
-			series_part(&copy, framework_purpose(f, frames, block, framework_category(f, block, true)),
+			series_part(copy, framework_purpose(f, frames, block, framework_category(f, block, true)),
 				    block->length, block->offset, SERIES_NOW);
-	out->parts = copy.parts;
+}
+
+static void show_blocks(struct timeline_device *device, struct by_stack *b, const struct framework *f,
+			const struct frames *frames, unsigned int ordinal, struct view_series *out)
+{
+	struct series copy = copy_ended(&device->blocks);
+
+	if (!device->has_returned)
+		add_live_blocks(&copy, f, frames, ordinal);
+	series_put_peak(&copy);
+	move_series(&copy, b, NULL, out);
 }
 
 /* The keys of `out` are those of the series, in the same order. */
@@ -90,14 +131,12 @@ struct view_timeline *view_over_time(const struct timeline *t, const struct proc
 	if (!has_line)
 		return NULL;
 	out = xcalloc(1, sizeof(*out));
-	copy_series(&tp->lines[row]->calls, b, framework_segment_stacks(f), &out->calls);
-	copy_series(&tp->lines[row]->levels, NULL, NULL, &out->levels);
+	show_calls(&tp->lines[row]->calls, b, framework_segment_stacks(f), &out->calls);
+	show_levels(&tp->lines[row]->levels, &out->levels);
 	out->has_blocks = ordinal < tp->device_count && tp->devices[ordinal];
 	if (out->has_blocks) {
-		copy_series(&tp->devices[ordinal]->blocks, b, NULL, &out->blocks);
+		show_blocks(tp->devices[ordinal], b, f, frames, ordinal, &out->blocks);
 		set_purposes(&tp->devices[ordinal]->blocks, training, &out->blocks);
-		if (!tp->devices[ordinal]->has_returned)
-			copy_parts(&tp->devices[ordinal]->blocks, f, frames, ordinal, &out->blocks);
 	}
 	return out;
 }

@@ -55,11 +55,10 @@ const struct sink sink_html = {
 	.help = "write a page for a browser; - is stdout",
 	.manual = "At the end, write one HTML file (suffix `.html`) for a browser, which needs no network and no"
 		  " other file: what stands out, memory over time by who holds it, since which iteration memory is"
-		  " kept, and the report. The page is exact"
-		  " at requests that failed, at marks and at the ends of iterations; memory that came and went"
-		  " between two moments of the page is in the report alone. Single allocations and tensors"
-		  " are in the page around peaks, failed requests and marks, and the 1,000 largest; `--events`"
-		  " changes this. While tracing, this option implies"
+		  " kept, and the report. The page is exact at the peak, at requests that failed, at marks and at the"
+		  " ends of iterations; between two of its moments, the pointer shows the least and the most that can"
+		  " have been. Single allocations and tensors are in the page around peaks, failed requests and marks,"
+		  " and the 1,000 largest; `--events` changes this. While tracing, this option implies"
 		  " `--block-stacks` and `--requested-sizes`. The page shows command lines and paths, unless"
 		  " `--redact` is given. Of several recordings, and of `diff`, the page has the tables, sorted,"
 		  " searched and filtered as you like. `-` is standard output; the report then goes to standard error.",

@@ -108,11 +108,6 @@ static json_t *page_classes(void)
 	return list;
 }
 
-static uint64_t since_start(const struct view *view, uint64_t ts_ns)
-{
-	return ts_ns > view->start_ns ? ts_ns - view->start_ns : 0;
-}
-
 static json_t *page_finding(const struct view *view, const struct finding *f)
 {
 	struct out sentence, line;
@@ -124,7 +119,7 @@ static json_t *page_finding(const struct view *view, const struct finding *f)
 	if (f->line)
 		stack_text_line(&line, view, f->line);
 	return JS_OBJECT({ "name", js_word(finding_name(f->kind)) },
-			 { "since_ns", js_u64(since_start(view, f->since_ns)) },
+			 { "since_ns", js_u64(view_since_start(view, f->since_ns)) },
 			 { "label", js_word(finding_text_label(f->kind)) }, { "sentence", html_text_of(&sentence) },
 			 { "line", html_text_of(&line) }, { "remedy", js_word(remedy ? remedy : "") },
 			 { "ground", js_word(finding_ground_name(finding_ground(f->kind))) },
@@ -164,7 +159,7 @@ static json_t *page_process(const struct view *view, const struct view_proc *pro
 		js_append(rows, page_row(view, &proc->rows[i]));
 	return JS_OBJECT({ "pid", js_u64(proc->tgid) }, { "comm", JS_TEXT(proc->comm) },
 			 { "command", JS_TEXT(proc->cmdline) }, { "from_start", json_boolean(proc->from_start) },
-			 { "attach_ns", js_u64(since_start(view, proc->attach_ts_ns)) }, { "rows", rows });
+			 { "attach_ns", js_u64(view_since_start(view, proc->attach_ts_ns)) }, { "rows", rows });
 }
 
 static json_t *page_processes(const struct view *view)

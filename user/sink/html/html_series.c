@@ -47,8 +47,13 @@ static json_t *pack_frames(const struct view_series *s, uint64_t start_ns)
 	return html_text_of(&text);
 }
 
-/* For each frame the count of the parts that change, and for each of these its number less the one before, and the
- * change. */
+static bool has_part(const struct series_parts *parts, unsigned int part)
+{
+	return parts->change[part] || parts->gone[part];
+}
+
+/* For each frame the count of the parts that change, and for each of these its number less the one before, the change,
+ * and what went. */
 static json_t *pack_parts(const struct view_series *s)
 {
 	struct out text;
@@ -56,16 +61,17 @@ static json_t *pack_parts(const struct view_series *s)
 
 	out_init_mem(&text);
 	for (uint32_t i = 0; i < s->frame_count; i++) {
-		const int64_t *change = s->parts[i].change;
+		const struct series_parts *parts = &s->parts[i];
 		unsigned int count = 0, before = 0;
 
 		for (unsigned int part = 0; part < SERIES_PARTS; part++)
-			count += change[part] != 0;
+			count += has_part(parts, part);
 		packed_number(&p, count);
 		for (unsigned int part = 0; part < SERIES_PARTS; part++)
-			if (change[part]) {
+			if (has_part(parts, part)) {
 				packed_number(&p, part - before);
-				packed_change(&p, 0, (uint64_t)change[part]);
+				packed_change(&p, 0, (uint64_t)parts->change[part]);
+				packed_number(&p, parts->gone[part]);
 				before = part;
 			}
 	}
@@ -93,7 +99,7 @@ json_t *html_series(const struct view *view, const struct view_series *s)
 	return JS_OBJECT({ "keys", keys }, { "frame_count", js_u64(s->frame_count) },
 			 { "frames", pack_frames(s, view->start_ns) },
 			 { "parts", s->parts ? pack_parts(s) : json_null() }, { "peak", js_u64(s->peak) },
-			 { "peak_ns", js_u64(s->peak_ts_ns > view->start_ns ? s->peak_ts_ns - view->start_ns : 0) },
+			 { "peak_ns", js_u64(view_since_start(view, s->peak_ts_ns)) },
 			 { "slot_ns", js_u64(s->slot_ns) }, { "left_out", left_out },
 			 { "keys_merged", js_u64(s->keys_merged) });
 }

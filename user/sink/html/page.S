@@ -15,6 +15,7 @@ html_shared_end:
 html_report:
 	.incbin "user/sink/html/page/data.js"
 	.incbin "user/sink/html/page/model.js"
+	.incbin "user/sink/html/page/bounds.js"
 	.incbin "user/sink/html/page/state.js"
 	.incbin "user/sink/html/page/parts.js"
 	.incbin "user/sink/html/page/story.js"

@@ -190,7 +190,8 @@ static void show_categories(struct trace_writer *w, uint64_t process_track, cons
 	for (uint32_t i = 0; i < s->frame_count; i++)
 		for (unsigned int part = 0; part < SERIES_PARTS; part++) {
 			counters[part].value += (uint64_t)s->parts[i].change[part];
-			show_counter(w, &counters[part], s->frames[i].ts_ns);
+			if (s->frames[i].why != SERIES_PEAK)     /* the report's numbers stand there */
+				show_counter(w, &counters[part], s->frames[i].ts_ns);
 		}
 }
 

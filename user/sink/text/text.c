@@ -111,7 +111,7 @@ struct human text_ordinal(const struct view *view, const struct view_row *row)
 
 struct human text_offset(const struct view *view, uint64_t ts_ns)
 {
-	uint64_t offset = ts_ns > view->start_ns ? ts_ns - view->start_ns : 0;
+	uint64_t offset = view_since_start(view, ts_ns);
 	struct human h;
 
 	snprintf(h.s, sizeof(h.s), "+%.30s", human_duration(offset).s);

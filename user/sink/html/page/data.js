@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Reads the data in the page: texts, and series of packed numbers. */
 const LENGTH = Math.max(1, data.length_ns);
-const TIME = 0, ITERATION = 1, MARK = 2, REQUEST = 3;      // why a frame is there
-const WHY = ["", "end of iteration", "mark", "request for memory failed"];
+// Why a frame is there. Nothing shows a baseline, from which gpumemtrace may count growth: nobody set it.
+const TIME = 0, ITERATION = 1, MARK = 2, REQUEST = 3, BASELINE = 4, PEAK = 5;
+const WHY = ["", "end of iteration", "mark: peaks and growth count from here", "request for memory failed", "", "peak"];
+const SHOWN = [ITERATION, MARK, REQUEST];
 
 // ---- texts ----
 
@@ -53,14 +55,15 @@ function growing() {
 	};
 }
 
-// Of each frame its time, reason, sum and bounds, and the first of its points; of each point its key and bytes.
+// Of each frame its time, reason, sum and bounds, and the first of its points; of each point its key and bytes, and how
+// far the key had fallen and risen since the frame before.
 function readSeries(series) {
 	if (series.read)
 		return series.read;
 	const n = series.frame_count, { number, change } = unpack(series.frames);
 	const out = { times: new Float64Array(n), why: new Uint8Array(n), number: new Uint32Array(n), live: new Float64Array(n),
 		least: new Float64Array(n), most: new Float64Array(n), first: new Uint32Array(n + 1) };
-	const now = new Float64Array(series.keys.length), keys = growing(), values = growing();
+	const now = new Float64Array(series.keys.length), keys = growing(), values = growing(), falls = growing(), rises = growing();
 	let time = 0, live = 0, points = 0;
 	for (let i = 0; i < n; i++) {
 		out.times[i] = time += change();
@@ -73,33 +76,36 @@ function readSeries(series) {
 		let key = 0;
 		for (let count = number(); count > 0; count--, points++) {
 			key += number();
+			const before = now[key];
 			now[key] += change();
 			keys.push(key);
 			values.push(now[key]);
-			number();         // the least and the most of a key: the sum's say enough here
-			number();
+			falls.push(before - now[key] + number());
+			rises.push(now[key] - before + number());
 		}
 	}
 	out.first[n] = points;
 	out.keys = keys.end();
 	out.values = values.end();
+	out.falls = falls.end();
+	out.rises = rises.end();
 	series.read = out;
 	series.frames = "";
 	return out;
 }
 
-// For each frame, the changes of the parts of its sum: pairs of a category and bytes.
+// For each frame, the changes of the parts of its sum: a category, the change, and the bytes that went.
 function readParts(series) {
 	if (series.partsRead)
 		return series.partsRead;
 	const { number, change } = unpack(series.parts), out = [];
 	for (let i = 0; i < series.frame_count; i++) {
-		const pairs = [];
+		const list = [];
 		for (let count = number(), part = 0; count > 0; count--) {
 			part += number();
-			pairs.push([part, change()]);
+			list.push([part, change(), number()]);
 		}
-		out.push(pairs);
+		out.push(list);
 	}
 	series.partsRead = out;
 	return out;

@@ -14,26 +14,13 @@ function bandAt(event) {
 	return at < 0 ? null : model.bands[at];
 }
 
-// How much the sum may have been between the moments around a time: series whose next moment is there.
-function boundsAt(time) {
-	let least = 0, most = 0;
-	for (const series of model.series) {
-		const read = readSeries(series), next = Math.min(indexAt(read.times, time) + 1, read.times.length - 1);
-		least = next < 0 ? least : least + read.least[next];
-		most = next < 0 ? most : most + read.most[next];
-	}
-	return { least, most };
-}
-
 function say(time, band) {
 	const total = model.total[indexAt(model.times, time)] || 0;
-	const one = model.series.length === 1 ? boundsAt(time) : null;
 	const near = model.moments.find(moment => Math.abs(moment.time - time) < (state.to - state.from) / 300);
 	const iteration = iterationAt(time);
 	const text = [timeText(time), iteration === null ? "" : "   iteration " + iteration, "   sum " + bytesText(total),
-		one && one.least !== one.most ?
-			" (" + bytesText(one.least) + " to " + bytesText(one.most) + " until the next moment)" : "",
-		band ? "\n" + bytesText(valueAt(band, time)) + "  " + band.name : "",
+		boundsText("   ", sumBoundsAt(time)),
+		band ? "\n" + bytesText(valueAt(band, time)) + "  " + band.name + boundsText("\n", bandBoundsAt(band, time)) : "",
 		near ? "\n" + WHY[near.why] + (near.why === ITERATION ? " " + near.number : "") : ""].join("");
 	said.textContent = text;
 	return text;
@@ -160,13 +147,18 @@ function showAll() {
 	update();
 }
 
+function toPeak() {
+	set({ cursor: peakTime() });
+	say(state.cursor, null);
+}
+
 const KEYS = {
 	ArrowLeft: event => event.shiftKey ? pan(-0.1) : moveCursor(-0.005),
 	ArrowRight: event => event.shiftKey ? pan(0.1) : moveCursor(0.005),
 	ArrowUp: () => chooseNext(-1), ArrowDown: () => chooseNext(1),
 	"+": () => zoom(middle(), 0.5), "-": () => zoom(middle(), 2),
 	a: () => set({ a: state.cursor }), b: () => set({ b: state.cursor }),
-	p: () => set({ cursor: peakTime() }),
+	p: toPeak,
 	g: () => regroup(next(GROUPS, state.by)),
 	v: () => changeView((state.view + 1) % views.length),
 	f: () => set({ flame: next(Object.keys(FLAMES), state.flame) }),

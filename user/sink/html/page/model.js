@@ -80,8 +80,12 @@ function addSeries(groups, part, series, times, nameOf) {
 	const read = readSeries(series), now = new Float64Array(series.keys.length);
 	const groupOf = series.keys.map((key, k) => {
 		const name = nameOf(key);
-		putGroup(groups, name).keys.push({ part, series, key: k });
-		return groups.get(name);
+		const group = putGroup(groups, name);
+		group.keys.push({ part, series, key: k });
+		if (!group.terms.length || group.terms[group.terms.length - 1].series !== series)
+			group.terms.push({ series, keys: [], sign: 1 });
+		group.terms[group.terms.length - 1].keys.push(k);
+		return group;
 	});
 	for (let i = 0, at = 0; i < read.times.length; i++) {
 		while (times[at] < read.times[i])
@@ -98,7 +102,7 @@ const UNKNOWN_USE = data.categories[data.categories.length - 1];
 
 function putGroup(groups, name) {
 	if (!groups.has(name))
-		groups.set(name, { name, keys: [], area: 0, at: growing(), by: growing() });
+		groups.set(name, { name, keys: [], terms: [], area: 0, at: growing(), by: growing() });
 	return groups.get(name);
 }
 
@@ -118,6 +122,10 @@ function addUses(groups, series, times) {
 			addChange(putGroup(groups, data.categories[part]), at, bytes, times[at]);
 			addChange(unknown, at, -bytes, times[at]);
 		}
+	}
+	for (const part of new Set(parts.flatMap(list => list.map(([one]) => one)))) {
+		putGroup(groups, data.categories[part]).terms.push({ series, part, sign: 1 });
+		unknown.terms.push({ series, part, sign: -1 });
 	}
 }
 
@@ -148,9 +156,16 @@ function valuesOf(groups, times) {
 	return values;
 }
 
+// A function whose answer is computed when it is first asked for.
+function once(compute) {
+	let answer;
+	return () => answer || (answer = compute());
+}
+
 function makeBand(name, groups, times) {
 	const values = valuesOf(groups, times), area = groups.reduce((sum, group) => sum + group.area, 0);
-	return { name, values, area, peak: mostOf(values), uses: [], keys: groups.flatMap(group => group.keys), colour: 0 };
+	return { name, values, area, peak: mostOf(values), uses: [], keys: groups.flatMap(group => group.keys), colour: 0,
+		terms: once(() => termsOf(groups, 1)) };
 }
 
 // What most of the tensors are for, the greatest first.
@@ -169,7 +184,8 @@ function cachedBand(segments, blocks, times) {
 	const band = makeBand("[cached, in no block]", segments, times), used = valuesOf(blocks, times);
 	for (let i = 0; i < times.length; i++)
 		band.values[i] = Math.max(0, band.values[i] - used[i]);
-	return { ...band, peak: mostOf(band.values), keys: [], isCached: true };
+	return { ...band, peak: mostOf(band.values), keys: [], isCached: true,
+		terms: once(() => [...termsOf(segments, 1), ...termsOf(blocks, -1)]) };
 }
 
 // ---- bands ----
@@ -201,7 +217,7 @@ function momentsOf(view) {
 		for (const series of row.blocks ? [row.blocks, row.calls] : [row.calls]) {
 			const read = readSeries(series);
 			for (let i = 0; i < read.times.length; i++)
-				if (read.why[i] === ITERATION || (read.why[i] && series === row.calls))
+				if (read.why[i] === ITERATION || (SHOWN.includes(read.why[i]) && series === row.calls))
 					moments.push({ time: read.times[i], why: read.why[i], number: read.number[i], process });
 		}
 	return moments.sort((a, b) => a.time - b.time);
@@ -213,6 +229,19 @@ function sumOf(bands, times) {
 		for (let i = 0; i < sum.length; i++)
 			sum[i] += band.values[i];
 	return sum;
+}
+
+// What the sum of all bands is made of: blocks lie in segments, which are there as a whole or not at all.
+function sumTerms(view, withSegments) {
+	const terms = [];
+	for (const { row: { calls, blocks } } of view.parts) {
+		const hasSegments = blocks && calls.keys.some(key => key[3]);
+		terms.push({ series: calls, sign: 1,
+			keys: [...calls.keys.keys()].filter(k => withSegments || !hasSegments || !calls.keys[k][3]) });
+		if (blocks && !(hasSegments && withSegments))
+			terms.push({ series: blocks, sign: 1, keys: [...blocks.keys.keys()] });
+	}
+	return terms;
 }
 
 function makeModel(view, by, withCached) {
@@ -234,7 +263,7 @@ function makeModel(view, by, withCached) {
 	if (segments && withCached)
 		bands.push(cachedBand([segments], blocks ? [blocks] : [], times));
 	const total = sumOf(bands, times), held = sumOf(bands.filter(band => !band.isCached), times), moments = momentsOf(view);
-	return { times, bands, total, held, moments, series: all, levels: makeLevels(view),
+	return { times, bands, total, held, moments, series: all, levels: makeLevels(view), terms: sumTerms(view, withCached),
 		iterations: moments.filter(moment => moment.why === ITERATION) };
 }
 

@@ -41,8 +41,19 @@ function markMatches() {
 
 // ---- instants ----
 
-// When most was held, without what lay unused in a cache.
+// When the sum was highest since the newest mark, as in the report.
 function peakTime() {
+	const { times, total } = model, marks = model.moments.filter(moment => moment.why === MARK);
+	const from = marks.length ? marks[marks.length - 1].time : 0;
+	let best = times.findIndex(time => time >= from);
+	for (let i = best + 1; i < times.length; i++)
+		if (total[i] > total[best])
+			best = i;
+	return best < 0 ? 0 : times[best];
+}
+
+// When most was held, without what lay unused in a cache.
+function fullestTime() {
 	const best = model.held.indexOf(mostOf(model.held));
 	return best < 0 ? 0 : model.times[best];
 }
@@ -51,7 +62,7 @@ function peakTime() {
 function instants() {
 	const chosen = [state.a, state.b].filter(time => time !== null).sort((a, b) => a - b);
 	if (!chosen.length)
-		return { a: 0, b: peakTime(), names: ["at the beginning", "at the highest moment"] };
+		return { a: 0, b: fullestTime(), names: ["at the beginning", "when most was held"] };
 	if (chosen.length === 1)
 		return { a: 0, b: chosen[0], names: ["at the beginning", "at A"] };
 	return { a: chosen[0], b: chosen[1], names: ["at A", "at B"] };

@@ -25,7 +25,7 @@ function showTable() {
 	const { a, b, names } = instants(), style = getComputedStyle(document.documentElement);
 	table.replaceChildren();
 	const head = make("tr", make("thead", table));
-	for (const text of [...names, "change", "at most", state.by])
+	for (const text of [...names, "change", "highest", state.by])
 		make("th", head, text);
 	const body = make("tbody", table);
 	const rows = model.bands.filter(band => band.matches !== false)

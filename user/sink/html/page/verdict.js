@@ -86,7 +86,7 @@ function showAbout() {
 
 // How exact the picture is, and what it lacks.
 function showBounds() {
-	const frames = model.series.reduce((sum, series) => sum + series.frame_count, 0), left = [0, 0, 0, 0];
+	const frames = model.series.reduce((sum, series) => sum + series.frame_count, 0), left = WHY.map(() => 0);
 	for (const series of model.series)
 		series.left_out.forEach((count, why) => left[why] += why ? count : 0);
 	const slot = Math.max(...model.series.map(series => series.slot_ns));
@@ -94,10 +94,10 @@ function showBounds() {
 	const late = views[state.view].parts.filter(({ process }) => !process.from_start).map(({ process }) =>
 		processName(process) + " was attached at " + timeText(process.attach_ns) + ": older memory is not shown.");
 	bounds.textContent = [
-		"Exact at " + frames + " moments: requests that failed, marks, ends of iterations, and a moment about each " +
-			(slot / 1e6).toPrecision(2) + " ms where memory changed. What came and went between two moments " +
-			"is in the report's peaks alone.",
-		...[ITERATION, MARK, REQUEST].filter(why => left[why]).map(why =>
+		"Exact at " + frames + " moments: the peak, requests that failed, marks, ends of iterations, and a moment about each " +
+			(slot / 1e6).toPrecision(2) + " ms where memory changed. Between two moments, the pointer shows the least and " +
+			"the most that the sum and a band can have been.",
+		...SHOWN.filter(why => left[why]).map(why =>
 			left[why] + " x " + WHY[why] + " without an exact moment."),
 		merged ? merged + " allocations are shown without their stack trace, for want of room." : "", ...late,
 	].filter(Boolean).join(" ");
