@@ -75,7 +75,7 @@ function eventsOf(from, to) {
 			continue;
 		const isBorn = life.birth >= from && life.birth <= to;
 		const dies = life.death !== null && !["exec", "exit"].includes(ENDS[life.end]) && life.death >= from && life.death <= to;
-		if (!(isBorn || dies) || !isChosen(life) || (expression && !stackMatches(life.stack)))
+		if (!(isBorn || dies) || !isChosen(life) || (expression && !stackMatches([life.stack, 0, 0, 0, life.stack])))
 			continue;
 		if (isBorn)
 			events.push({ time: life.birth, sign: 1, life });
