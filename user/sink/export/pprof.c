@@ -5,7 +5,10 @@
  * sample is written as soon as it is known: the profile is never in memory as a whole.
  *
  * The sample types are those of Go's heap profiles, with one for each other order of stack traces (view_order). Labels
- * say whose memory a sample is. `kind` and `device` are the labels of jax.profiler.device_memory_profile().
+ * say whose memory a sample is. `kind` and `device` are the labels of jax.profiler.device_memory_profile(), with the
+ * values that JAX writes: of an array on a GPU `buffer` and "cuda:0" (jaxlib/py_client.cc, PyClient::HeapProfile; xla's
+ * pjrt_stream_executor_client.h, SetClient). JAX's sample types, `allocations` and `space`, have what is live alone,
+ * and would stand beside `inuse_objects` and `inuse_space` as the same numbers; so they are not written.
  */
 #include <inttypes.h>
 #include <stdio.h>
