@@ -507,7 +507,7 @@ demo: $(SETUP) all standin build/demos/train
 	$(Q)demos/demo.sh
 
 # What the README shows: as root, for the probes.
-pictures: $(SETUP) all standin build/demos/train
+pictures: $(SETUP) build/setup-browser.stamp all standin build/demos/train
 	$(Q)tests/pictures.py
 
 SHARE := $(DESTDIR)$(PREFIX)/share

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`make pictures`: what people see of gpumemtrace, as SVG files in demos/pictures. The real binary runs on a terminal
 emulator and traces the demo and a training with a leak on the stand-in driver, with real probes: as root, without a GPU.
+The page for a browser is that of a recording of a real GPU, in Chromium, as PNG files.
 
 Ids of processes, times, the names of the machine and of its kernel are replaced: they would change with each run. All
 other numbers are those of the run.
 
-    tests/pictures.py [FOLDER] [SCENE...]      scenes: leak, demo, oom
+    tests/pictures.py [FOLDER] [SCENE...]      scenes: leak, demo, oom, page
 """
 import ctypes
 import datetime
@@ -16,11 +17,13 @@ import re
 import select
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests/bpf"))
+import browserlib  # noqa: E402
 import lib  # noqa: E402
 import svglib  # noqa: E402
 import terminallib  # noqa: E402
@@ -30,6 +33,8 @@ FOLDER = os.path.join(TOP, "demos/pictures")
 LEAKS = os.path.join(TOP, "tests/bpf/torch_leaks.py")
 TRAIN = os.path.join(TOP, "build/demos/train")
 SIZES = (80, 24), (200, 28)
+LEAK = os.path.join(TOP, "tests/data/found/h200-logits.gmt")
+PAGE = 1180, 800                # pixels
 LONGEST = 100                   # lines of a report
 INTERVAL, QUIET = 0.5, 0.2      # seconds: between two live views, and behind one
 HOST, PID, DAY, CLOCK = "gpu1", "4242", "2026-01-15", datetime.timedelta(hours=10, minutes=15)
@@ -217,7 +222,20 @@ def oom(folder):
     write_output(folder, "oom-leak", ["oom", "--no-pager", dump], names, "oom " + dump)
 
 
-SCENES = {scene.__name__: scene for scene in (leak, demo, oom)}
+def page(folder):
+    """The page of a training that keeps its outputs, after a click on what was found."""
+    subprocess.run([lib.TOOL, "report", "-q", "-o", "report.html", LEAK], stdout=subprocess.DEVNULL, check=True)
+    for theme in svglib.THEMES:
+        with browserlib.Browser(*PAGE, dark=theme == "dark") as browser:
+            browser.open("report.html")
+            browser.frame()
+            browser.run("document.querySelector('.finding button').click()")
+            browser.run("scrollTo(0, 0)")
+            browser.frame()
+            browser.screenshot(os.path.join(folder, f"page-leak-{theme}.png"))
+
+
+SCENES = {scene.__name__: scene for scene in (leak, demo, oom, page)}
 
 
 def main():

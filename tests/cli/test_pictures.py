@@ -16,6 +16,7 @@ from svglib import Cell  # noqa: E402
 NAME = "{http://www.w3.org/2000/svg}"
 ELEMENTS = {NAME + name for name in ("svg", "title", "style", "rect", "text")}
 PAGES = "README.md", "demos/README.md"
+PHOTO_BYTES = 150_000
 HOSTILE = "</text><script>alert(1)</script>", "\" onload=\"x", "a & b &amp; ]]>", "\x00\x1b[31m\x07\ufffe\ud800", "<!--"
 SHOWN = re.compile(r'<(?:img|source)\b[^>]*?\b(?:src|srcset)="([^"]*)"')
 
@@ -35,6 +36,14 @@ def faults(text):
     found += [f"attribute {name}" for element in root.iter() for name in element.attrib if name.startswith("on") or "href" in name]
     style = "".join(element.text for element in root.iter(NAME + "style"))
     return found + [f"style: {word}" for word in ("url(", "@import", "http") if word in style]
+
+
+def photo_faults(path):
+    """What a picture of a browser may not be: the sizes are those of a file that people load with the README."""
+    with open(os.path.join(TOP, path), "rb") as file:
+        data = file.read()
+    whole = data.startswith(b"\x89PNG\r\n\x1a\n") and data.endswith(b"IEND\xaeB`\x82")
+    return [f"{len(data)} bytes, whole: {whole}"] if not whole or len(data) > PHOTO_BYTES else []
 
 
 def drawn(lines):
@@ -75,7 +84,8 @@ def files():
     paths = sorted(os.path.relpath(path, TOP) for path in glob.glob(os.path.join(TOP, "demos/pictures/*")))
     unused = sorted(set(paths) - set(sum(shown.values(), [])))
     check("each picture is shown", not unused, unused)
-    bad = [f"{path}: {fault}" for path in paths for fault in faults(page(path))]
+    bad = [f"{path}: {fault}" for path in paths
+           for fault in (photo_faults(path) if path.endswith(".png") else faults(page(path)))]
     check("pictures have no script and refer to nothing", not bad, bad)
 
 

@@ -18,7 +18,7 @@ STDERR = re.compile(r"\b(stderr|perror)\b")
 STDERR_FILES = ["user/say.c", "user/base/js.c", "user/base/xalloc.c"]
 # A place that exists on one machine only.
 OWN_PATH = re.compile(r"(?<![\w.%}*\"])/(?:home|work|farm|root|mnt)/\w|\.\./shared\b")
-NO_SPDX = re.compile(r"\.(md|json|txt|gmt|rec|expect|tsv|case|zst|bin)$|(^|/)\.git(ignore|attributes)$|^LICENSES?(/|$)"
+NO_SPDX = re.compile(r"\.(md|json|txt|gmt|png|rec|expect|tsv|case|zst|bin)$|(^|/)\.git(ignore|attributes)$|^LICENSES?(/|$)"
                      r"|^tests/data/|(^|/)corpus/|^\.editorconfig$|(^|/)expected")
 
 
@@ -86,7 +86,7 @@ def without_licence():
 
 def own_paths():
     for name in files():
-        if name.startswith("tests/lint/") or re.search(r"\.(gmt|rec|bin|zst)$", name) or "/corpus/" in name:
+        if name.startswith("tests/lint/") or re.search(r"\.(gmt|png|rec|bin|zst)$", name) or "/corpus/" in name:
             continue
         for number, line in enumerate(text(name).splitlines(), 1):
             if OWN_PATH.search(line):
