@@ -48,6 +48,7 @@ static int print_view(const struct files *f, struct out *out, const void *none)
 	struct view view;
 
 	(void)none;
+	request.over_time = f->sink->wants & SINK_WANTS_TIMELINE;
 	if (f->sink->ask)
 		f->sink->ask(&request, f->opts);
 	view_build(f->pipeline, &request, &view);

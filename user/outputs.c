@@ -19,7 +19,7 @@
 #include "say.h"
 #include "sink/oom/oom_sinks.h"
 
-#define TIMELINE_POINTS (1 << 20)     /* 32 MiB */
+#define TIMELINE_POINTS (1 << 20)     /* 128 MiB, with TIMELINE_POINT_BYTES each */
 
 const struct sink *outputs_format(const struct options *options)
 {

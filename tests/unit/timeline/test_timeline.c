@@ -208,10 +208,101 @@ static void every_recording(void **state)
 	assert_true(little.frames < much.frames && much.inexact < little.inexact);
 }
 
+/* ---- many processes ---- */
+
+#define PROCESSES 1000       /* 2 series each; a third never ends */
+#define STACKS 100
+
+/* What a series may take once it is full. */
+static size_t bytes_of(const struct series *s)
+{
+	assert_true(s->point_count <= s->points_most && s->frame_count <= s->frames_most);
+	return s->points_most * sizeof(*s->points) + s->frames_most * (sizeof(*s->frames) + sizeof(*s->parts));
+}
+
+static size_t bytes_of_all(const struct timeline *t)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < t->process_count; i++)
+		for (unsigned int n = 0; n < t->processes[i].line_count; n++)
+			bytes += bytes_of(&t->processes[i].lines[n]->calls) + bytes_of(&t->processes[i].lines[n]->levels);
+	return bytes;
+}
+
+/* Allocates and frees, each time with another stack, so that a series has many keys, points and frames. */
+static void work(struct timeline *t, struct process *p, uint64_t *ts_ns, unsigned int times)
+{
+	for (unsigned int i = 0; i < times; i++) {
+		struct delta d = { .kind = DELTA_ALLOC, .p = p, .ts_ns = *ts_ns += 2000000 };
+
+		d.memory.booking = (struct booking){ .row = 0, .class = GMT_CLASS_DEVICE, .stack_id = 1 + i % STACKS, .bytes = 4096 };
+		timeline_see(t, &d);
+		d.kind = DELTA_FREE;
+		d.ts_ns = *ts_ns += 2000000;
+		timeline_see(t, &d);
+	}
+}
+
+static struct process *begin_process(uint32_t pid)
+{
+	struct process *p = xcalloc(1, sizeof(*p));
+
+	p->tgid = pid;
+	p->account.count = 1;
+	p->account.rows = xcalloc(1, sizeof(*p->account.rows));
+	return p;
+}
+
+/* Any number of processes comes and goes: the newest has memory over time, and all of it keeps the stated room. */
+static void many_processes(void **state)
+{
+	const uint64_t points = 1 << 20;
+	struct pipeline *pl = pipeline_new(&(struct pipeline_options){ .timeline_points = points });
+	struct timeline *t = pl->timeline;
+	struct process *all[PROCESSES];
+	uint64_t ts_ns = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		struct delta end = { .kind = DELTA_EXIT };
+
+		all[i] = begin_process(i + 1);
+		work(t, all[i], &ts_ns, 1500);
+		assert_true(timeline_find(t, all[i])->line_count);
+		assert_true(bytes_of_all(t) <= points * TIMELINE_POINT_BYTES);
+		end.p = all[i];
+		end.ts_ns = ts_ns;
+		if (i % 10)
+			timeline_see(t, &end);
+	}
+	assert_true(t->series_count == TIMELINE_SERIES_MAX);
+	assert_int_equal(t->dropped, PROCESSES - TIMELINE_SERIES_MAX / 2);
+	assert_int_equal(t->unseen, 0);
+	assert_true(timeline_find(t, all[0])->line_count && !timeline_find(t, all[1])->line_count);
+	print_message("%zu of %ju bytes\n", bytes_of_all(t), (uintmax_t)(points * TIMELINE_POINT_BYTES));
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		struct view_ended sum = { 0 };
+		struct delta forget = { .kind = DELTA_FORGET, .p = all[i], .forget.sum = &sum };
+
+		timeline_see(t, &forget);
+	}
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		work(t, all[i], &ts_ns, 1);
+	assert_int_equal(t->process_count, PROCESSES);   /* places are used again */
+	assert_int_equal(t->unseen, PROCESSES - TIMELINE_SERIES_MAX / 2);   /* none of these has ended */
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		free(all[i]->account.rows);
+		free(all[i]);
+	}
+	pipeline_free(pl);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_recording),
+		cmocka_unit_test(many_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,6 +234,7 @@ struct view_request {
 	const char *gpu;
 	bool lives;              /* single allocations (core/lives/view_lives.h) */
 	bool ages;               /* costs a look at each live allocation */
+	bool over_time;          /* costs a copy of all memory over time (view_row.timeline) */
 	/* A process whose requests fail again and again may have the reason of a request before the newest one, which
 	 * was found so long ago at most: finding a reason costs more than the rest of a view. */
 	uint64_t why_age_ns;

@@ -39,9 +39,15 @@ void series_limit(struct series *s, uint64_t points_most)
 	keys = keys < SERIES_KEYS_MIN ? SERIES_KEYS_MIN : keys;
 	if (s->keys_merged && keys > s->keys_most)
 		keys = s->keys_most;
-	s->keys_most = keys < s->key_count ? s->key_count : keys < KEY_NONE ? (uint32_t)keys : KEY_NONE - 1;
+	keys = keys < KEY_NONE ? keys : KEY_NONE - 1;
+	s->keys_most = keys < s->key_count ? s->key_count : (uint32_t)keys;
+	s->points_most = SERIES_POINTS_EACH_KEY * (keys + 1);
 	/* The merged list of all keys has room. */
-	s->points_most = (uint64_t)SERIES_POINTS_EACH_KEY * (s->keys_most + 1);
+	if (s->points_most < 2ull * (s->keys_most + 1))
+		s->points_most = 2ull * (s->keys_most + 1);
+	s->frames_most = s->points_most / SERIES_POINTS_EACH_FRAME;
+	if (s->frames_most > SERIES_FRAMES_MAX)
+		s->frames_most = SERIES_FRAMES_MAX;
 	series_fit(s, SERIES_TIME);
 }
 

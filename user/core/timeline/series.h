@@ -25,6 +25,7 @@
  * least SERIES_KEYS_MIN keys. Where there are more keys already, these keep their room.
  */
 #define SERIES_POINTS_EACH_KEY 16
+#define SERIES_POINTS_EACH_FRAME 4   /* there are no more frames than room for these points */
 void series_init(struct series *s, uint64_t points_most);
 void series_fini(struct series *s);
 /* Another bound from now on. */

@@ -9,15 +9,22 @@
 
 #define STRIDE_MAX (1u << 31)
 
-/* How many frames of a kind stay when there are too many; TIME has no bound of its own. */
-static const uint32_t most_of[SERIES_WHY_COUNT] = {
-	[SERIES_TIME] = UINT32_MAX,
-	[SERIES_ITERATION] = SERIES_ITERATIONS_MAX,
-	[SERIES_MARK] = SERIES_MARKS_MAX,
-	[SERIES_REQUEST] = SERIES_REQUESTS_MAX,
-	[SERIES_BASELINE] = SERIES_BASELINES_MAX,
-	[SERIES_PEAK] = SERIES_PEAKS_MAX,
-};
+/* How many frames of a kind stay when there are too many: so many, and where there is little room such a part of all,
+ * so that moments leave room for the past. TIME has no bound of its own. */
+static uint64_t frames_of_kind(const struct series *s, enum series_why why)
+{
+	static const struct { uint32_t most, part; } kinds[SERIES_WHY_COUNT] = {
+		[SERIES_TIME] = { UINT32_MAX, 0 },
+		[SERIES_ITERATION] = { SERIES_ITERATIONS_MAX, 4 },
+		[SERIES_MARK] = { SERIES_MARKS_MAX, 16 },
+		[SERIES_REQUEST] = { SERIES_REQUESTS_MAX, 16 },
+		[SERIES_BASELINE] = { SERIES_BASELINES_MAX, 16 },
+		[SERIES_PEAK] = { SERIES_PEAKS_MAX, 16 },
+	};
+	uint64_t most = kinds[why].part ? s->frames_most / kinds[why].part : UINT32_MAX;
+
+	return most < kinds[why].most ? most : kinds[why].most;
+}
 
 static void make_common(struct series *s, struct series_frame *frame)
 {
@@ -61,7 +68,7 @@ static void thin_moments(struct series *s, bool all)
 	for (enum series_why why = SERIES_TIME + 1; why < SERIES_WHY_COUNT; why++) {
 		if (all && s->by_why[why])
 			thin_kind(s, why);
-		while (s->by_why[why] > most_of[why])
+		while (s->by_why[why] > frames_of_kind(s, why))
 			thin_kind(s, why);
 	}
 }
@@ -141,14 +148,14 @@ static void merge_slots(struct series *s)
 
 static bool is_too_long(const struct series *s)
 {
-	return s->point_count > s->points_most / 2 || s->frame_count > SERIES_FRAMES_MAX / 2;
+	return s->point_count > s->points_most / 2 || s->frame_count > s->frames_most / 2;
 }
 
 void series_fit(struct series *s, enum series_why why)
 {
-	if (s->by_why[why] > most_of[why])
+	if (s->by_why[why] > frames_of_kind(s, why))
 		thin_moments(s, false);
-	if (s->point_count <= s->points_most && s->frame_count <= SERIES_FRAMES_MAX)
+	if (s->point_count <= s->points_most && s->frame_count <= s->frames_most)
 		return;
 	/* Moments begin frames of their own, which may fit into the slots of today. */
 	merge_slots(s);

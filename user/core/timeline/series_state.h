@@ -10,7 +10,7 @@
 #include "core/account/stacks.h"
 #include "core/timeline/view_series.h"
 
-#define SERIES_KEYS_MIN 256
+#define SERIES_KEYS_MIN 64
 
 struct series_key {
 	uint32_t stack_id;       /* 0: none */
@@ -31,7 +31,7 @@ struct series {
 	struct series_frame *frames;
 	uint32_t frame_count;
 	struct series_point *points;
-	uint64_t point_count, points_most;
+	uint64_t point_count, points_most, frames_most;
 	struct series_parts *parts; /* of each frame, and of the next; NULL: no part is known */
 	uint32_t parts_room;
 	uint64_t at_peak[SERIES_PARTS]; /* of each part, as far as is known */

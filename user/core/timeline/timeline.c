@@ -10,6 +10,9 @@
 #include "core/timeline/series_parts.h"
 #include "core/terms/names.h"
 
+_Static_assert(sizeof(struct series_point) + (sizeof(struct series_frame) + sizeof(struct series_parts)) /
+	       SERIES_POINTS_EACH_FRAME <= TIMELINE_POINT_BYTES, "the room is stated");
+
 #define SHED_PARTS 8         /* memory is short: a part of the room stays */
 
 struct timeline *timeline_new(const struct frameworks *frameworks, const struct frames *frames, uint64_t points)
@@ -101,12 +104,55 @@ static struct timeline_process *put_timeline_process(struct timeline *t, const s
 	bool is_new;
 	uint32_t *index = hash_put(&t->by_process, (uintptr_t)p, &is_new);
 
-	if (is_new) {
+	if (is_new && t->vacant) {
+		*index = t->vacant - 1;
+		t->vacant = t->processes[*index].next_vacant;
+	} else if (is_new) {
 		t->processes = xgrow(t->processes, t->process_count, sizeof(*t->processes));
-		t->processes[t->process_count] = (struct timeline_process){ .of = p };
 		*index = t->process_count++;
 	}
+	if (is_new)
+		t->processes[*index] = (struct timeline_process){ .of = p };
 	return &t->processes[*index];
+}
+
+static void count_series(struct series *s, const void *arg)
+{
+	(void)s;
+	++*(uint32_t *)(uintptr_t)arg;
+}
+
+/* The series go; the process stays. */
+static void drop_series(struct timeline *t, struct timeline_process *tp)
+{
+	uint32_t series = 0;
+
+	each_series(tp, count_series, &series);
+	free_timeline_process(tp);
+	*tp = (struct timeline_process){ .of = tp->of };
+	t->series_count -= series;
+}
+
+/* The place of the process is for the next new process, so that the indices of other processes stay. */
+static void vacate_place(struct timeline *t, struct timeline_process *tp)
+{
+	hash_erase(&t->by_process, (uintptr_t)tp->of);
+	*tp = (struct timeline_process){ .next_vacant = t->vacant };
+	t->vacant = (uint32_t)(tp - t->processes) + 1;
+}
+
+/* NULL: no process that has series has ended. */
+static struct timeline_process *oldest_ended(struct timeline *t)
+{
+	struct timeline_process *oldest = NULL;
+
+	for (uint32_t i = 0; i < t->process_count; i++) {
+		struct timeline_process *tp = &t->processes[i];
+
+		if (tp->end && (!oldest || tp->end < oldest->end))
+			oldest = tp;
+	}
+	return oldest;
 }
 
 /* The slot at an index of a list of pointers, which grows. */
@@ -120,11 +166,19 @@ static void **slot_of(void ***list, unsigned int *count, unsigned int index)
 	return &(*list)[index];
 }
 
-/* Whether there is room for so many more series. */
-static bool take_room(struct timeline *t, unsigned int series)
+/* Whether there is room for so many more series of a process: what ended longest ago makes room. */
+static bool take_room(struct timeline *t, struct timeline_process *tp, unsigned int series)
 {
+	struct timeline_process *oldest;
+
+	tp->end = 0;
+	while (t->series_count + series > TIMELINE_SERIES_MAX && (oldest = oldest_ended(t))) {
+		drop_series(t, oldest);
+		t->dropped++;
+	}
 	if (t->series_count + series > TIMELINE_SERIES_MAX) {
-		t->unseen++;
+		t->unseen += !tp->is_unseen;
+		tp->is_unseen = true;
 		return false;
 	}
 	t->series_count += series;
@@ -136,7 +190,7 @@ static struct timeline_line *put_line(struct timeline *t, const struct process *
 	struct timeline_process *tp = put_timeline_process(t, p);
 	struct timeline_line *line = row < tp->line_count ? tp->lines[row] : NULL;
 
-	if (line || !take_room(t, 2))
+	if (line || !take_room(t, tp, 2))
 		return line;
 	line = xcalloc(1, sizeof(*line));
 	series_init(&line->calls, 0);
@@ -151,7 +205,7 @@ static struct timeline_device *put_device(struct timeline *t, const struct proce
 	struct timeline_process *tp = put_timeline_process(t, p);
 	struct timeline_device *device = ordinal < tp->device_count ? tp->devices[ordinal] : NULL;
 
-	if (device || !take_room(t, 1))
+	if (device || !take_room(t, tp, 1))
 		return device;
 	device = xcalloc(1, sizeof(*device));
 	series_init(&device->blocks, 0);
@@ -339,6 +393,8 @@ static void see_end(struct timeline *t, const struct delta *d)
 		return;
 	set_levels(t, tp, d->ts_ns);
 	each_series(tp, end_series, &d->ts_ns);
+	if (d->kind == DELTA_EXIT && (tp->line_count || tp->device_count))
+		tp->end = ++t->ends;
 	for (unsigned int i = 0; i < tp->device_count; i++)
 		if (tp->devices[i])
 			tp->devices[i]->iteration = 0;
@@ -364,25 +420,14 @@ void timeline_see_end(void *timeline, const struct delta *d)
 	}
 }
 
-static void count_series(struct series *s, const void *arg)
-{
-	(void)s;
-	++*(uint32_t *)(uintptr_t)arg;
-}
-
-/* The place of the process stays empty, so that the indices of other processes stay. */
 static void see_forget(struct timeline *t, const struct delta *d)
 {
 	struct timeline_process *tp = known_process(t, d->p);
-	uint32_t series = 0;
 
 	if (!tp || !d->forget.sum)
 		return;
-	each_series(tp, count_series, &series);
-	free_timeline_process(tp);
-	*tp = (struct timeline_process){ 0 };
-	hash_erase(&t->by_process, (uintptr_t)d->p);
-	t->series_count -= series;
+	drop_series(t, tp);
+	vacate_place(t, tp);
 	share_room(t);
 }
 

@@ -5,7 +5,8 @@
  * A line is a process on one GPU (a row of its account), with two series: what calls allocated, by stack and class, and
  * the sums beside that (enum timeline_level). A framework's device has a series of its own, of the framework's blocks,
  * whose parts (series_parts.h) are what the blocks are for (enum gmt_category).
- * Room is shared: each new series makes the bounds of all others smaller. So memory is bounded, about, by the room.
+ * Room is shared: each new series makes the bounds of all others smaller. So memory is bounded by the room:
+ * TIMELINE_POINT_BYTES.
  */
 #ifndef GPUMEMTRACE_CORE_TIMELINE_TIMELINE_H
 #define GPUMEMTRACE_CORE_TIMELINE_TIMELINE_H
@@ -39,9 +40,15 @@ struct timeline_process {
 	unsigned int line_count;
 	struct timeline_device **devices; /* by CUDA ordinal; NULL: none */
 	unsigned int device_count;
+	uint64_t end;            /* it has series, and has ended as the so many-th process; 0: it has not */
+	bool is_unseen;          /* is counted in timeline.unseen */
+	uint32_t next_vacant;    /* of a place without a process: 1 + the next such place; 0: none */
 };
 
-#define TIMELINE_SERIES_MAX 768      /* of all processes together; no more are begun */
+/* Of all processes together. For more, the series of the processes that ended longest ago are dropped. */
+#define TIMELINE_SERIES_MAX 768
+/* What all series take, but for the keys and the growth of lists: so many bytes for each point of room. */
+#define TIMELINE_POINT_BYTES 128
 
 struct timeline {
 	const struct frameworks *frameworks;
@@ -51,7 +58,10 @@ struct timeline {
 	struct hash by_process;  /* uint32_t: index; by the address of a struct process */
 	uint64_t points;         /* the room of all series */
 	uint32_t series_count;
-	uint64_t unseen;         /* deltas of processes that have no series for want of room */
+	uint32_t vacant;         /* 1 + the newest place that a forgotten process has left; 0: none */
+	uint64_t ends;           /* of processes that had series */
+	uint64_t dropped;        /* processes that have ended, whose series made room for others' */
+	uint64_t unseen;         /* processes that lack series for want of room */
 };
 
 /* Room for so many points (series.h) of all series together. */

@@ -159,6 +159,8 @@ struct view {
 	struct gmt_memory memory;   /* gpumemtrace's own; hdr.size 0: nothing was said of it */
 	uint64_t names_dropped;     /* records of names that were too many to keep */
 	uint64_t waiting_dropped;   /* allocations of autograd's threads without their line: too many stacks */
+	uint64_t timelines_dropped; /* processes that ended, whose memory over time had no room any longer */
+	uint64_t timelines_unseen;  /* processes whose memory over time, or a part of it, never had room */
 	uint64_t owners_dropped;    /* stacks that have their framework in its place: too many owners */
 	bool has_ages;              /* the request was for ages */
 	uint64_t older_than_ns;

@@ -185,8 +185,9 @@ static void fill_rows(struct maker *m, struct view_proc *out)
 		to->torch = torch;
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
 		fill_row_stacks(m, i, to);
-		to->timeline = view_over_time(m->pipeline->timeline, m->p, i, m->f, &m->ledger->frames,
-					      &to->torch.training, &m->by_stack);
+		if (m->request->over_time)
+			to->timeline = view_over_time(m->pipeline->timeline, m->p, i, m->f, &m->ledger->frames,
+						      &to->torch.training, &m->by_stack);
 	}
 	if (out->row_count)
 		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_gpu_rows);
@@ -322,6 +323,8 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 	view_fill_gpus(l, view, m.order);
 	view->waiting_dropped = frameworks_waiting_dropped(pl->frameworks);
 	by_stack_init(&m.by_stack, &l->frames, m.request, view);
+	view->timelines_dropped = pl->timeline ? pl->timeline->dropped : 0;
+	view->timelines_unseen = pl->timeline ? pl->timeline->unseen : 0;
 	view->ended = l->processes.folded;
 	view->ends = l->processes.ends;
 	memcpy(view->anomalies, view->ended.anomalies, sizeof(view->anomalies));

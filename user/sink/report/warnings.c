@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Prints what a reader must know before trusting the numbers: one line for each fact. */
+#include <inttypes.h>
+
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/report/report.h"
@@ -109,6 +111,18 @@ static void warn_silent(const struct warnings *w, const struct view *view)
 		     human_plural(count - SILENT_MOST, "process", "processes"));
 }
 
+/* Memory over time has a bound. */
+static void warn_timelines(const struct warnings *w, const struct view *view)
+{
+	if (view->timelines_dropped)
+		NOTE("%" PRIu64 " %s ended long ago: what %s over time had no room any longer", view->timelines_dropped,
+		     human_plural(view->timelines_dropped, "process", "processes"),
+		     human_plural(view->timelines_dropped, "it held", "they held"));
+	if (view->timelines_unseen)
+		NOTE("memory over time of %" PRIu64 " %s is missing, or a part of it: too many processes use GPUs"
+		     " at once", view->timelines_unseen, human_plural(view->timelines_unseen, "process", "processes"));
+}
+
 void report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts, unsigned columns)
 {
 	const struct warnings warnings = { out, opts, columns }, *w = &warnings;
@@ -118,6 +132,7 @@ void report_warnings(struct out *out, const struct view *view, const struct sink
 		FACT("note", TEXT_RED, "%s", opts->notes[i]);
 	warn_anomalies(w, view);
 	warn_silent(w, view);
+	warn_timelines(w, view);
 	warn_layers(w, view);
 	for (size_t i = 0; i < view->limits.count; i++)
 		NOTE("%s: %s", view->limits.list[i].what, view->limits.list[i].why);
