@@ -129,6 +129,7 @@ struct sink_opts outputs_opts(const struct options *options, int fd)
 		.full = options->full || options->full_stacks,
 		.full_stacks = options->full_stacks,
 		.verbose = options->verbose > 0,
+		.source = options->source,
 		.redact = options->redact,
 		.folded_by = options->folded_by,
 		.made_ns = outputs_now(),

@@ -101,6 +101,7 @@ TABLE = [
     ("source/dump_folder.c", "dump_folder_is", "user", "asks whether an argument is a folder"),
     ("source/dump_folder.c", "add_entry", "user", "asks about a name in the user's folder, without following a link"),
     ("source/dump_folder.c", "dump_folder_open", "user", "an argument"),
+    ("sink/html/source_lines.c", "leads_to_source", "held", "reads the link of a file that foreign_open_path() opened"),
     ("source/reader.c", "reader_open", "user", "an argument; files of a folder come from foreign_open_in()"),
     ("symbol/elf/lines.c", "lines_open", "held", "a descriptor, no path; in a worker without privileges"),
     ("symbol/elf/modules.c", "modules_read", "proc", "the mappings of a process"),

@@ -268,6 +268,9 @@ static int check_files(const struct options *options, char **cause)
 		if (sinks[i]->stream && cli_is_stdout(options->files[i]))
 			return cli_wrong(cause, "a database cannot go to standard output: give --%s a file",
 					 sinks[i]->name);
+	if (options->redact && options->source)
+		return cli_wrong(cause, "--redact leaves out what files say, and --source shows it: remove one of the"
+					" two options");
 	return check_stdout(options, cause);
 }
 

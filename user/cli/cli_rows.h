@@ -139,6 +139,11 @@ OPTION(0, "events", "some|all", KEPT, FOR_REPLAY, MEMBER(word, events, .words = 
        "Which single allocations and tensors the page of `--html` has: `some` (the default) are those around peaks,"
        " failed requests and marks, and the 1,000 largest, and the page says how many are left out;"
        " `all` has no limit: a million events take about 150 MB of memory (see `--memory`) and 11 MB of the page.")
+OPTION(0, "source", NULL, KEPT, FOR_REPLAY, MEMBER(flag, source),
+       "show lines of source files in --html",
+       "Show in the page of `--html` the source text of each line that a finding names, with the two lines before and"
+       " after: of regular files of this machine with the suffix of a source file. Without this option the page has"
+       " no text of files. Not with `--redact`.")
 OPTION(0, "redact", NULL, KEPT, FOR_REPORT | FOR_DIFF,
        MEMBER(flag, redact, .others = { { FOR_DIFF, "leave command lines and folders out of --html" } }),
        "no command lines, folders in --html, --perfetto",

@@ -37,6 +37,7 @@ struct sink_opts {
 	bool full;                  /* all tables of the report, after the answer */
 	bool full_stacks;           /* all frames, also those that say nothing about the owner */
 	bool verbose;
+	bool source;                /* with lines of source text: the output shows files of this machine */
 	bool redact;                /* without command lines, folders and hosts: an output to be shared */
 	enum view_order folded_by;
 	const char *recording;      /* the file that holds the records; NULL: there is none */

@@ -379,6 +379,8 @@ static void test_refused_words(void **state)
 		{ "reprot x", "there is no command 'reprot'; did you mean 'report'?" },
 		{ "repaly x", "there is no command 'repaly'; did you mean 'replay'?" },
 		{ "run.gmt", "'run.gmt' is not an option; to print its report: gpumemtrace report run.gmt" },
+		{ "report a --html b --redact --source",
+		  "--redact leaves out what files say, and --source shows it: remove one of the two options" },
 		{ "help docter", "there is no command 'docter'; did you mean 'doctor'?" },
 		{ "help train.py", "there is no command 'train.py'; gpumemtrace help lists the commands" },
 	};

@@ -13,6 +13,7 @@
 #include "sink/html/html_page.h"
 #include "sink/html/html_series.h"
 #include "sink/html/html_text.h"
+#include "sink/html/source_lines.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
 #include "sink/text/finding_text.h"
@@ -108,7 +109,14 @@ static json_t *page_classes(void)
 	return list;
 }
 
-static json_t *page_finding(const struct view *view, const struct finding *f)
+static json_t *page_source(const struct view *view, const struct finding *f, const struct sink_opts *opts)
+{
+	if (!opts->source || !f->line || f->line->state != VIEW_LINE_OWN)
+		return json_null();
+	return source_lines_of(view, &view->symbols[f->line->symbol]);
+}
+
+static json_t *page_finding(const struct view *view, const struct finding *f, const struct sink_opts *opts)
 {
 	struct out sentence, line;
 	const char *remedy = finding_text_remedy(view, f);
@@ -123,16 +131,17 @@ static json_t *page_finding(const struct view *view, const struct finding *f)
 			 { "label", js_word(finding_text_label(f->kind)) }, { "sentence", html_text_of(&sentence) },
 			 { "line", html_text_of(&line) }, { "remedy", js_word(remedy ? remedy : "") },
 			 { "ground", js_word(finding_ground_name(finding_ground(f->kind))) },
+			 { "source", page_source(view, f, opts) },
 			 { "process", json_integer(f->proc == FINDING_NONE ? -1 : (json_int_t)f->proc) },
 			 { "row", json_integer(f->row == FINDING_NONE ? -1 : (json_int_t)f->row) });
 }
 
-static json_t *page_findings(const struct view *view)
+static json_t *page_findings(const struct view *view, const struct sink_opts *opts)
 {
 	json_t *list = js_array();
 
 	for (size_t i = 0; i < view->finding_count; i++)
-		js_append(list, page_finding(view, &view->findings[i]));
+		js_append(list, page_finding(view, &view->findings[i], opts));
 	return list;
 }
 
@@ -208,7 +217,7 @@ void html_put_data(struct out *out, const struct view *view, const struct sink_o
 	html_put_json(out, "modules", page_words(view->modules, view->module_count), opts->redact);
 	html_put_json(out, "classes", page_classes(), opts->redact);
 	html_put_json(out, "categories", page_categories(), opts->redact);
-	html_put_json(out, "findings", page_findings(view), opts->redact);
+	html_put_json(out, "findings", page_findings(view, opts), opts->redact);
 	html_put_json(out, "processes", page_processes(view), opts->redact);
 	html_put_events(out, view);
 	html_page_data_end(out);

@@ -19,6 +19,7 @@ html_report:
 	.incbin "user/sink/html/page/state.js"
 	.incbin "user/sink/html/page/parts.js"
 	.incbin "user/sink/html/page/story.js"
+	.incbin "user/sink/html/page/source.js"
 	.incbin "user/sink/html/page/verdict.js"
 	.incbin "user/sink/html/page/chart.js"
 	.incbin "user/sink/html/page/table.js"

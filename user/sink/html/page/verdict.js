@@ -66,6 +66,7 @@ function makeFinding(finding) {
 			goToEvents();
 		};
 	}
+	makeSource(box, finding.source);
 	if (finding.remedy)
 		make("span", links, finding.remedy, { class: "dim" });
 }
