@@ -91,7 +91,7 @@ SOURCE   := dump_folder reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
             $(call in,python,pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
-            $(call in,unwind,cfa_arch cfa_program ehframe rewalk switchers table_cache table_parse unwind_table)
+            $(call in,unwind,bare_code cfa_arch cfa_program ehframe rewalk switchers table_cache table_parse unwind_table)
 SINK     := registry \
             $(call in,text,finding_text neighbour_text page redact stack_text text why_text) \
             $(call in,records,record_fields record_text) \

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "cfi.h"
+#include "symbol/unwind/table_cache.h"
 #include "../../symbol/table_rows.h"
 
 #define CODE 0x401000ULL
@@ -205,6 +206,109 @@ static void without_eh_frame(void **state)
 	free(made.file);
 }
 
+/* ---- arm64's code without FDEs ---- */
+
+#define PLT (CODE + 0x400)
+#define SIGRETURN (CODE + 0x800)
+
+/* A module of arm64 with a PLT and, as the vDSO, with a symbol. */
+struct arm64_module {
+	struct cfi_image made;
+	Elf64_Shdr sections[4];
+	char names[32];
+};
+
+static void arm64_module(struct arm64_module *m, const struct cfi *cfi, const char *symbol)
+{
+	static const uint32_t header[] = { 0xd503245f, 0xa9bf7bf0, 0xb0000010, 0xf947fe11, 0x913fe210, 0xd61f0220 };
+	static const Elf64_Sym first = { 0 };
+	Elf64_Sym sym = { .st_name = 1, .st_info = STT_FUNC, .st_shndx = 1, .st_value = SIGRETURN, .st_size = 8 };
+
+	*m = (struct arm64_module){ .names = "\0.eh_frame\0.plt" };
+	cfi_image(&m->made, cfi, CODE, 0x1000);
+	m->made.image.machine = EM_AARCH64;
+	memcpy(m->made.file + (PLT - CODE), header, sizeof(header));
+	memcpy(m->made.file + 0x10, &first, sizeof(first));
+	memcpy(m->made.file + 0x10 + sizeof(first), &sym, sizeof(sym));
+	memcpy(m->made.file + 0x80 + 1, symbol, strlen(symbol));
+	m->sections[0] = m->made.section;
+	m->sections[1] = (Elf64_Shdr){ .sh_name = 11, .sh_type = SHT_PROGBITS, .sh_addr = PLT, .sh_size = 0x60 };
+	m->sections[2] = (Elf64_Shdr){ .sh_type = SHT_DYNSYM, .sh_offset = 0x10, .sh_size = 2 * sizeof(sym), .sh_link = 3,
+				       .sh_entsize = sizeof(sym) };
+	m->sections[3] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = 0x80, .sh_size = 0x40 };
+	m->made.image.sections = m->sections;
+	m->made.image.section_count = 4;
+	m->made.image.section_names = m->names;
+	m->made.image.section_names_size = sizeof(m->names);
+}
+
+static struct unwind_table build_arm64(const char *symbol)
+{
+	struct unwind_table table;
+	struct arm64_module m;
+	struct cfi cfi = { 0 };
+
+	cfi_cie_arm64(&cfi, "zR");
+	cfi_fde(&cfi, PLT + 0x40, 0x10, P(0x0e, 64));   /* in the middle of the PLT: it has the code */
+	arm64_module(&m, &cfi, symbol);
+	assert_int_equal(unwind_table_build(&m.made.image, &table), 0);
+	assert_true(unwind_table_check(&table));
+	free(m.made.file);
+	return table;
+}
+
+static void arm64_plt(void **state)
+{
+	struct unwind_table t = build_arm64("other");
+
+	(void)state;
+	expect(&t, PLT - 1, GMT_UNWIND_NONE, 0);
+	expect(&t, PLT, GMT_UNWIND_SP, 0);              /* bti c */
+	expect(&t, PLT + 4, GMT_UNWIND_SP, 0);          /* stp x16, x30, [sp, #-16]! */
+	expect(&t, PLT + 8, GMT_UNWIND_SP | GMT_UNWIND_RA_ALONE, 2);
+	assert_int_equal(table_row_at(&t, PLT + 8)->fp, 1);
+	expect(&t, PLT + 0x1f, GMT_UNWIND_SP | GMT_UNWIND_RA_ALONE, 2);
+	expect(&t, PLT + 0x20, GMT_UNWIND_SP, 0);
+	expect(&t, PLT + 0x40, GMT_UNWIND_SP, 8);
+	expect(&t, PLT + 0x5f, GMT_UNWIND_SP, 0);
+	expect(&t, PLT + 0x60, GMT_UNWIND_NONE, 0);
+	expect(&t, SIGRETURN, GMT_UNWIND_NONE, 0);
+	unwind_table_fini(&t);
+}
+
+static void arm64_return_from_a_signal(void **state)
+{
+	struct unwind_table t = build_arm64("__kernel_rt_sigreturn");
+
+	(void)state;
+	expect(&t, SIGRETURN - 5, GMT_UNWIND_NONE, 0);
+	expect(&t, SIGRETURN - 4, GMT_UNWIND_SIGNAL, 0);        /* where the return address is looked for */
+	expect(&t, SIGRETURN + 7, GMT_UNWIND_SIGNAL, 0);
+	expect(&t, SIGRETURN + 8, GMT_UNWIND_NONE, 0);
+	unwind_table_fini(&t);
+}
+
+static void arm64_code_is_part_of_the_key(void **state)
+{
+	struct table_key key, other;
+	struct arm64_module m;
+	struct cfi cfi = { 0 };
+
+	(void)state;
+	cfi_cie_arm64(&cfi, "zR");
+	arm64_module(&m, &cfi, "other");
+	assert_int_equal(table_key_of(&m.made.image, 0, &key), 0);
+	m.sections[1].sh_size += 0x10;
+	assert_int_equal(table_key_of(&m.made.image, 0, &other), 0);
+	assert_memory_not_equal(key.hash, other.hash, sizeof(key.hash));
+	m.made.image.machine = EM_X86_64;
+	assert_int_equal(table_key_of(&m.made.image, 0, &key), 0);
+	m.sections[1].sh_size += 0x10;
+	assert_int_equal(table_key_of(&m.made.image, 0, &other), 0);
+	assert_memory_equal(&key, &other, sizeof(key));
+	free(m.made.file);
+}
+
 /* Where the header leads, and how far the section goes without a section header. */
 static void header_without_sections(void **state)
 {
@@ -302,6 +406,9 @@ int main(void)
 		cmocka_unit_test(index_of_pages),
 		cmocka_unit_test(eval_ranges),
 		cmocka_unit_test(without_eh_frame),
+		cmocka_unit_test(arm64_plt),
+		cmocka_unit_test(arm64_return_from_a_signal),
+		cmocka_unit_test(arm64_code_is_part_of_the_key),
 		cmocka_unit_test(header_without_sections),
 		cmocka_unit_test(mappings),
 		cmocka_unit_test(damaged_blobs_are_seen),

@@ -17,6 +17,7 @@
 #include "base/sorted.h"
 #include "base/xalloc.h"
 #include "symbol/elf/image.h"
+#include "symbol/unwind/bare_code.h"
 #include "symbol/unwind/unwind_table.h"
 
 #define MAGIC "GMTUNWND"
@@ -88,6 +89,17 @@ static int hash_section(const struct image *image, const struct unwind_section *
 	return err;
 }
 
+/* What a table has beside the .eh_frame is part of the hash. */
+static void hash_bare_code(const struct image *image, uint8_t *hash)
+{
+	struct { uint8_t hash[TABLE_KEY_HASH]; struct bare_code found[BARE_CODE_MAX]; } all = { 0 };
+	size_t count = bare_code_find(image, all.found);
+
+	memcpy(all.hash, hash, sizeof(all.hash));
+	if (count)
+		blake2b(hash, TABLE_KEY_HASH, &all, sizeof(all));
+}
+
 int table_key_of(const struct image *image, uint32_t owner, struct table_key *key)
 {
 	struct unwind_section section;
@@ -99,11 +111,16 @@ int table_key_of(const struct image *image, uint32_t owner, struct table_key *ke
 		return -ENOEXEC;
 	blake2b(key->shape, sizeof(key->shape), image->segments, image->segment_count * sizeof(image->segments[0]));
 	err = unwind_section_to_read(image, &section);
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	key->eh_frame = section.vaddr;
-	key->eh_frame_size = section.size;
-	return hash_section(image, &section, key->hash);
+	if (!err) {
+		key->eh_frame = section.vaddr;
+		key->eh_frame_size = section.size;
+		err = hash_section(image, &section, key->hash);
+	} else if (err == -ENOENT) {
+		err = 0;
+	}
+	if (!err)
+		hash_bare_code(image, key->hash);
+	return err;
 }
 
 int table_cache_open(struct table_cache *cache, const char *path)

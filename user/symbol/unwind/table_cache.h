@@ -21,7 +21,7 @@ struct unwind_table;
 /* All that a table depends on. Two modules of equal keys have the same table. */
 struct table_key {
 	char build_id[IMAGE_BUILD_ID_CHARS + 7];
-	uint8_t hash[TABLE_KEY_HASH]; /* BLAKE2b of the .eh_frame */
+	uint8_t hash[TABLE_KEY_HASH]; /* BLAKE2b of the .eh_frame; arm64: and of bare_code.h's code */
 	uint8_t shape[TABLE_KEY_HASH]; /* ... and of the segments, which tables are cut to */
 	uint64_t file_size;      /* of the module */
 	uint64_t eh_frame, eh_frame_size; /* vaddr and bytes; 0: there is none */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "symbol/unwind/bare_code.h"
 #include "symbol/unwind/ehframe.h"
 #include "symbol/elf/image.h"
 
@@ -232,6 +233,68 @@ static void build_index(struct unwind_table *t)
 		t->unsupported += (unwind_table_row(t, i)->rule & GMT_UNWIND_RULE_MASK) == GMT_UNWIND_UNSUPPORTED;
 }
 
+/* Makes a row begin at a pc; returns its number. */
+static uint32_t split_row(struct unwind_table *t, uint32_t pc)
+{
+	uint32_t row = t->rows - 1;
+	union gmt_unwind_word *at;
+
+	while (unwind_table_row(t, row)->pc > pc) /* row 0 has pc 0 */
+		row--;
+	if (unwind_table_row(t, row)->pc == pc)
+		return row;
+	t->words = xreallocarray(t->words, (size_t)t->pages + t->rows + 1, sizeof(*t->words));
+	at = t->words + t->pages + row;
+	memmove(at + 1, at, (t->rows - row) * sizeof(*at));
+	at[1].row.pc = pc;
+	t->rows++;
+	build_index(t);
+	return row + 1;
+}
+
+/* Splits rows so that the code in [start, end) has rows of its own: from `first` up to `last`. False: no such code. */
+static bool split_rows(struct unwind_table *table, uint64_t start, uint64_t end, uint32_t *first, uint32_t *last)
+{
+	uint64_t limit = (uint64_t)table->pages << GMT_UNWIND_PAGE_SHIFT;
+
+	if (!table->words || start < table->base || end <= start || start - table->base >= limit)
+		return false;
+	*first = split_row(table, (uint32_t)(start - table->base));
+	*last = end - table->base < limit ? split_row(table, (uint32_t)(end - table->base)) : table->rows;
+	return true;
+}
+
+/* Gives the rows in [start, end) other rules: what remains of a rule is the mask. */
+static void change_rules(struct unwind_table *table, uint64_t start, uint64_t end, uint8_t mask, uint8_t rule)
+{
+	uint32_t row, last;
+
+	for (bool any = split_rows(table, start, end, &row, &last); any && row < last; row++) {
+		union gmt_unwind_word *word = &table->words[(size_t)table->pages + row];
+
+		word->row.rule = (word->row.rule & mask) | rule;
+	}
+}
+
+/* Code that no FDE covers gets the rows that are known of it. */
+static void add_bare_code(struct unwind_table *table, const struct image *image)
+{
+	struct bare_code found[BARE_CODE_MAX];
+	size_t count = bare_code_find(image, found);
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t at, last;
+
+		for (bool any = split_rows(table, found[i].start, found[i].end, &at, &last); any && at < last; at++) {
+			struct gmt_unwind_row *row = &table->words[(size_t)table->pages + at].row, known = found[i].row;
+
+			known.pc = row->pc;
+			if (row->rule == GMT_UNWIND_NONE)
+				*row = known;
+		}
+	}
+}
+
 static int build_rows(const struct image *image, struct unwind_table *table, const unsigned char *data,
 		      const struct unwind_section *section)
 {
@@ -250,6 +313,7 @@ static int build_rows(const struct image *image, struct unwind_table *table, con
 	table->is_damaged = eh.is_damaged || b.full;
 	table->words = xreallocarray(table->words, (size_t)table->pages + table->rows, sizeof(*table->words));
 	build_index(table);
+	add_bare_code(table, image);
 	ehframe_fini(&eh);
 	return 0;
 }
@@ -307,42 +371,6 @@ bool unwind_table_check(const struct unwind_table *t)
 		row = want.end;
 	}
 	return row == t->rows;
-}
-
-/* Makes a row begin at a pc; returns its number. */
-static uint32_t split_row(struct unwind_table *t, uint32_t pc)
-{
-	uint32_t row = t->rows - 1;
-	union gmt_unwind_word *at;
-
-	while (unwind_table_row(t, row)->pc > pc) /* row 0 has pc 0 */
-		row--;
-	if (unwind_table_row(t, row)->pc == pc)
-		return row;
-	t->words = xreallocarray(t->words, (size_t)t->pages + t->rows + 1, sizeof(*t->words));
-	at = t->words + t->pages + row;
-	memmove(at + 1, at, (t->rows - row) * sizeof(*at));
-	at[1].row.pc = pc;
-	t->rows++;
-	build_index(t);
-	return row + 1;
-}
-
-/* Gives the rows in [start, end) other rules: what remains of a rule is the mask. */
-static void change_rules(struct unwind_table *table, uint64_t start, uint64_t end, uint8_t mask, uint8_t rule)
-{
-	uint64_t limit = (uint64_t)table->pages << GMT_UNWIND_PAGE_SHIFT;
-	uint32_t row, last;
-
-	if (!table->words || start < table->base || end <= start || start - table->base >= limit)
-		return;
-	row = split_row(table, (uint32_t)(start - table->base));
-	last = end - table->base < limit ? split_row(table, (uint32_t)(end - table->base)) : table->rows;
-	for (; row < last; row++) {
-		union gmt_unwind_word *word = &table->words[(size_t)table->pages + row];
-
-		word->row.rule = (word->row.rule & mask) | rule;
-	}
 }
 
 void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t end)
