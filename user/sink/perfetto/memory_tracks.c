@@ -169,6 +169,17 @@ static void show_sum(struct trace_writer *w, uint64_t process_track, const struc
 
 /* ---- blocks ---- */
 
+/* At the peak the report's number stands, which says more of what a block was for that is gone since. */
+static void show_category(struct trace_writer *w, struct counter *c, uint64_t ts_ns)
+{
+	if (c->has_peak && c->peak_ns == ts_ns) {
+		put_value(w, c, ts_ns, c->peak);
+		c->has_peak = false;
+	} else {
+		show_counter(w, c, ts_ns);
+	}
+}
+
 static void show_categories(struct trace_writer *w, uint64_t process_track, const struct view_row *row, const char *gpu)
 {
 	const struct view_series *s = &row->timeline->blocks;
@@ -190,8 +201,7 @@ static void show_categories(struct trace_writer *w, uint64_t process_track, cons
 	for (uint32_t i = 0; i < s->frame_count; i++)
 		for (unsigned int part = 0; part < SERIES_PARTS; part++) {
 			counters[part].value += (uint64_t)s->parts[i].change[part];
-			if (s->frames[i].why != SERIES_PEAK)     /* the report's numbers stand there */
-				show_counter(w, &counters[part], s->frames[i].ts_ns);
+			show_category(w, &counters[part], s->frames[i].ts_ns);
 		}
 }
 
