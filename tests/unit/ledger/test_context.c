@@ -253,6 +253,36 @@ static void a_failed_end_is_taken_back(void **state)
 	assert_int_equal(records_anomalies(r, GMT_ANOMALY_UNDO_UNKNOWN), 1);
 }
 
+/* A free in a callback inside of the end looks like one that follows the end. */
+static void frees_soon_after_an_end(void **state)
+{
+	struct records *r = *state;
+	uint32_t seq;
+
+	CALL(r, cuCtxCreate_v2, CTX0, 0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuMemAlloc_v2, B, MiB);
+	CALL(r, cuMemAlloc_v2, C, MiB);
+	seq = RELEASE(r, cuCtxDestroy_v2, CTX0);
+	for (int i = 0; i < 2; i++)
+		UNDO(r, cuMemFree_v2, RELEASE(r, cuMemFree_v2, A), 1, A);    /* the driver refuses */
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 0);
+	RELEASE(r, cuMemFree_v2, A);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 0); /* that was inside */
+	RELEASE(r, cuMemFree_v2, A);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 1); /* and this was not */
+	r->tid = 101;
+	CALL(r, cuMemAlloc_v2, B, KiB);                                      /* so the end has done its work there */
+	r->tid = 100;
+	RELEASE(r, cuMemFree_v2, B);
+	RELEASE(r, cuMemFree_v2, B);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 2);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_UNDO_UNKNOWN), 0);
+	UNDO(r, cuCtxDestroy_v2, seq, 700, CTX0);
+	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_DEVICE), MiB);   /* C alone: what replaced B is freed, too */
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_UNDO_UNKNOWN), 1);
+}
+
 static void older_recordings_have_ends_at_their_return(void **state)
 {
 	struct records *r = *state;
@@ -536,6 +566,7 @@ int main(void)
 		TEST(reset_takes_pools_and_registrations_along),
 		TEST(what_is_new_when_an_end_returns_stays),
 		TEST(a_failed_end_is_taken_back),
+		TEST(frees_soon_after_an_end),
 		TEST(older_recordings_have_ends_at_their_return),
 		TEST(other_contexts_on_the_device_are_not_the_primary_one),
 		TEST(attached_late_nobody_knows_which_release_is_the_last),

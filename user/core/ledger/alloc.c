@@ -348,6 +348,7 @@ struct undo *alloc_release(struct event *e, struct hash *table)
 		p->anomalies[GMT_ANOMALY_FREE_UNKNOWN] += !u->was_ended;
 		return u;
 	}
+	ended_replace(e, table, key);
 	u->alloc = *(struct alloc *)hash_value(table, slot);
 	if (u->alloc.class == GMT_CLASS_GRAPH && !(u->alloc.flags & ALLOC_LEFT)) {
 		/* The node is still there: the next launch allocates it again. */

@@ -24,7 +24,8 @@ static struct ended *find_ended(const struct event *e, const struct hash *table,
 		for (uint32_t n = 0; n < t->undos[i].ended_count; n++) {
 			struct ended *gone = &t->undos[i].ended[n];
 
-			if (t->undos[i].valid && gone->key == key && gone->table == table && gone->is_freed == is_freed)
+			if (t->undos[i].valid && gone->key == key && gone->table == table &&
+			    gone->is_freed == is_freed && !gone->is_replaced)
 				return gone;
 		}
 	return NULL;
@@ -49,6 +50,14 @@ void ended_free_undo(struct event *e, const struct hash *table, uint64_t key)
 		freed->is_freed = false;
 	else if (open)
 		open->opens++;
+}
+
+void ended_replace(struct event *e, const struct hash *table, uint64_t key)
+{
+	struct ended *gone = find_ended(e, table, key, false);
+
+	if (gone)
+		gone->is_replaced = true;
 }
 
 void ended_settle(struct thread *t)

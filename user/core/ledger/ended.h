@@ -21,6 +21,7 @@ struct ended {
 	};
 	uint32_t opens;      /* imports at the address */
 	bool is_freed;       /* meanwhile */
+	bool is_replaced;    /* the key was given out again: what had the key is gone, however the call ends */
 };
 
 void ended_keep(struct event *e, struct undo *u, const struct ended *gone);
@@ -29,6 +30,9 @@ void ended_keep(struct event *e, struct undo *u, const struct ended *gone);
  * thread has taken the memory along, and will not bring it back. The other takes back a free that failed. */
 bool ended_free(struct event *e, const struct hash *table, uint64_t key);
 void ended_free_undo(struct event *e, const struct hash *table, uint64_t key);
+
+/* The thread frees memory that lies where an end has taken other memory along. */
+void ended_replace(struct event *e, const struct hash *table, uint64_t key);
 
 /* The thread has made one call more. A callback inside of the end makes few: after many, the end has succeeded. */
 void ended_settle(struct thread *t);

@@ -178,7 +178,7 @@ static void put_back_ended(struct process *p, const struct ended *gone, struct u
 		binding_forget(u, gone->key);
 	} else if (gone->table == &p->contexts.streams) {
 		streams_put_back(p, gone->key, &gone->stream);
-	} else if (!alloc_put_back(p, gone->table, gone->key, &gone->alloc, ts_ns)) {
+	} else if (gone->is_replaced || !alloc_put_back(p, gone->table, gone->key, &gone->alloc, ts_ns)) {
 		p->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
 		binding_forget(u, gone->key);
 	} else if (gone->opens) {
