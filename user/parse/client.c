@@ -201,8 +201,10 @@ static int exchange_messages(struct parse_client *client, const struct link *lin
 
 	for (size_t i = 0; i < PARSE_FDS; i++)
 		fds[i] = question->fds[i] > 0 ? question->fds[i] : -1;
+	/* It ended before it saw this question, ... */
 	if (channel_send(link->socket, parts, question->size ? 2 : 1, fds))
-		return -ESTALE; /* it ended before it saw this question */
+		return receive_bytes(client, link, &reply, sizeof(reply), 0) || reply.status != -ENOBUFS ?
+		       -ESTALE : -ENOBUFS; /* ... or never began */
 	err = receive_bytes(client, link, &reply, sizeof(reply), until_ns);
 	if (err)
 		return err;
@@ -212,11 +214,12 @@ static int exchange_messages(struct parse_client *client, const struct link *lin
 		answer->data = malloc(reply.size);
 		answer->size = reply.size;
 		if (!answer->data)
-			return -EBADMSG;
+			return -ENOBUFS;
 		err = receive_bytes(client, link, answer->data, reply.size, until_ns);
 	}
 	*status = reply.status;
-	if (!err && (reply.status == -ENOMEM || reply.status == -ETIMEDOUT || reply.status == -EREMOTEIO))
+	if (!err && (reply.status == -ENOMEM || reply.status == -ENOBUFS || reply.status == -ETIMEDOUT ||
+		     reply.status == -EREMOTEIO))
 		err = reply.status; /* its last word */
 	if (reply.status == -ETIMEDOUT)
 		note_bound(client, question->budget_ns, " of processor time");
@@ -260,8 +263,8 @@ static int ask_once(struct parse_client *client, const struct parse_question *qu
  * question, which a new worker tries once more. */
 static bool may_try_again(const struct parse_question *question, int err, bool was_fresh)
 {
-	return (err == -EFAULT || err == -EOWNERDEAD || err == -ENOMEM || err == -ESTALE) && !was_fresh &&
-	       !question->about_state;
+	return (err == -EFAULT || err == -EOWNERDEAD || err == -ENOMEM || err == -ENOBUFS || err == -ESTALE) &&
+	       !was_fresh && !question->about_state;
 }
 
 int parse_ask(struct parse_client *client, const struct parse_question *question, struct parse_answer *answer)
@@ -278,7 +281,7 @@ int parse_ask(struct parse_client *client, const struct parse_question *question
 		if (use->ns >= CHARGED_NS || use->deaths >= CHARGED_DEATHS)
 			return -EDQUOT;
 		err = ask_once(client, question, answer, &status, &was_fresh);
-		use->deaths += parse_gave_up(err) && err != -ECHILD;
+		use->deaths += parse_gave_up(err) && err != -ECHILD && err != -ENOBUFS;
 	} while (may_try_again(question, err, was_fresh));
 	took = now_ns() - start;
 	use->ns += took > SLOW_NS ? took : 0;
@@ -297,8 +300,8 @@ int parse_refuse(struct parse_client *client, uint32_t owner)
 
 bool parse_gave_up(int err)
 {
-	return err == -ETIMEDOUT || err == -ENOMEM || err == -EREMOTEIO || err == -EFAULT || err == -EOWNERDEAD ||
-	       err == -EBADMSG || err == -EDQUOT || err == -ECHILD;
+	return err == -ETIMEDOUT || err == -ENOMEM || err == -ENOBUFS || err == -EREMOTEIO || err == -EFAULT ||
+	       err == -EOWNERDEAD || err == -EBADMSG || err == -EDQUOT || err == -ECHILD;
 }
 
 bool parse_was_ended(int err)
@@ -315,6 +318,8 @@ const char *parse_why(const struct parse_client *client, int err)
 		return "was being read when gpumemtrace ended all readers to save memory";
 	case -ENOMEM:
 		return "needs more than 1 GiB of memory to be read";
+	case -ENOBUFS:
+		return "could not be read: gpumemtrace or the machine had no memory left";
 	case -EREMOTEIO:
 		return "could not be read: its storage reported an error";
 	case -EDQUOT:

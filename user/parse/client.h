@@ -39,7 +39,8 @@ struct parse_question {
 /*
  * Asks, and waits for the answer. The answer's data is to be freed also after an error. What it says is foreign: the
  * caller checks all of it. Returns the status that the worker gives, or
- * -ETIMEDOUT, -ENOMEM: the file needs more time or memory than it may have; -EREMOTEIO: the file's storage failed (not
+ * -ETIMEDOUT, -ENOMEM: the file needs more time or memory than it may have; -ENOBUFS: the machine, or this process,
+ * lacks memory, whatever the file is (the owner is not charged); -EREMOTEIO: the file's storage failed (not
  * -EIO, as an open() of the caller may give that); -EFAULT: the worker ended; -EOWNERDEAD: parser_kill_workers()
  * ended it; -EBADMSG: it answered nonsense. In these cases the worker is gone. -EDQUOT: the
  * user's files have cost too much, and will be read again within a minute; -ESTALE: the worker that kept something is

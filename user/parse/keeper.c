@@ -91,7 +91,15 @@ static void kill_children(const struct child *children)
 			kill(children[i].pid, SIGKILL);
 }
 
-/* Without room or without memory there is no worker: the asker sees the end of its socket. */
+static void refuse_child(int fd)
+{
+	struct channel_reply reply = { .status = -ENOBUFS };
+	struct iovec part = { &reply, sizeof(reply) };
+
+	channel_send(fd, &part, 1, (const int[PARSE_FDS]){ -1, -1 });
+}
+
+/* Without room or without memory there is no worker: the asker finds the answer, and the end of its socket. */
 static void start_child(struct child *children, uint32_t number, int fd, const struct parse_table *table)
 {
 	pid_t keeper = getpid(), pid;
@@ -106,9 +114,12 @@ static void start_child(struct child *children, uint32_t number, int fd, const s
 			close(fd);
 			worker_run(table);
 		}
-		children[i] = (struct child){ number, pid > 0 ? pid : 0 };
+		if (pid < 0)
+			break;
+		children[i] = (struct child){ number, pid };
 		return;
 	}
+	refuse_child(fd);
 }
 
 _Noreturn void keeper_run(int control, pid_t parent, const struct parse_table *table)

@@ -94,7 +94,7 @@ int parser_start_worker(struct parser *parser, uint32_t *number, int *socket)
 	struct iovec part = { &command, sizeof(command) };
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-		return -errno;
+		return errno == ENOMEM ? -ENOBUFS : -errno;
 	err = channel_send(parser->control, &part, 1, (const int[PARSE_FDS]){ ends[1], -1 });
 	close(ends[1]);
 	if (err) {

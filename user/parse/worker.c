@@ -26,6 +26,7 @@
 
 #define WORKER_NAME "gmt-parse"
 #define STACK_BYTES (1 << 20)
+#define LEAST_BYTES (64 << 10)           /* of an attempt to get memory */
 #define TRIM_BYTES ((size_t)1 << 20)     /* an answer this long took memory that the next may not need */
 
 /* Rules that match a call always, or by one argument. */
@@ -73,15 +74,34 @@ static void say_last_words(int status)
 	_exit(1);
 }
 
+static bool can_map(size_t size, int access)
+{
+	void *at = mmap(NULL, size, access, MAP_PRIVATE | MAP_ANONYMOUS | (access ? 0 : MAP_NORESERVE), -1, 0);
+
+	if (at != MAP_FAILED)
+		munmap(at, size);
+	return at != MAP_FAILED;
+}
+
+/* The worker's bound is one of addresses (keeper.c). Where addresses are left and memory is not, the machine or
+ * gpumemtrace's own bounds lack the memory, and the file may be innocent. */
+static int why_no_memory(void)
+{
+	for (size_t size = PARSE_MEMORY / 2; size >= LEAST_BYTES; size /= 2)
+		if (can_map(size, PROT_NONE) && !can_map(size, PROT_READ | PROT_WRITE))
+			return -ENOBUFS;
+	return -ENOMEM;
+}
+
 /* base/xalloc.h ends the process by quick_exit(). */
 static void memory_ran_out(void)
 {
-	say_last_words(-ENOMEM);
+	say_last_words(why_no_memory());
 }
 
 static void note_signal(int signal)
 {
-	say_last_words(signal == SIGPROF ? -ETIMEDOUT : signal == SIGBUS ? -EREMOTEIO : -ENOMEM);
+	say_last_words(signal == SIGPROF ? -ETIMEDOUT : signal == SIGBUS ? -EREMOTEIO : why_no_memory());
 }
 
 /* SIGPROF comes when the process has used so much CPU time; 0 stops the clock. */
