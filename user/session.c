@@ -29,6 +29,7 @@
 #include "live/bpf/users.h"
 #include "live/process/roster.h"
 #include "live/select/selection.h"
+#include "live/stacks/bpf_tables.h"
 #include "live/stacks/stack_thread.h"
 #include "mapped.h"
 #include "memory_watch.h"
@@ -52,9 +53,12 @@ static void put_losses(struct session *session)
 	struct gmt_loss rec = { 0 };
 	uint64_t ended, refused = stacking_refused(session->stacking, &ended);
 	size_t unread_ended, unread = probing_unread(session->probing, &unread_ended);
+	struct tables_stats stats;
 
+	stacking_stats(session->stacking, &stats);
 	attach_losses(session->attach, rec.count);
 	rec.count[GMT_LOSS_STACK_LOST] += session->memory.stacks;
+	rec.count[GMT_LOSS_STACK_CUT] = stats.cut_stacks;
 	rec.count[GMT_LOSS_READER_ENDED] = unread_ended + ended;
 	rec.count[GMT_LOSS_FILE_REFUSED] = unread + refused - rec.count[GMT_LOSS_READER_ENDED];
 	if (!memcmp(rec.count, session->losses, sizeof(rec.count)))

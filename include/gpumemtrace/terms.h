@@ -112,7 +112,9 @@
 	X(FILE_REFUSED, 10, "file_refused", "file of a process that could not be read", \
 	  "files of processes that could not be read")                            \
 	X(READER_ENDED, 11, "reader_ended", "file of a process whose reader gpumemtrace ended", \
-	  "files of processes whose readers gpumemtrace ended")
+	  "files of processes whose readers gpumemtrace ended")                   \
+	X(STACK_CUT, 12, "stack_cut", "stack trace cut short: too many waited for unwinding tables", \
+	  "stack traces cut short: too many waited for unwinding tables")
 
 /* The purpose of physical memory that was obtained inside a call. JSON alone. */
 #define GMT_PURPOSES(X)                                                           \

@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include "live/stacks/address_space.h"
+#include "live/stacks/copies.h"
 #include "live/stacks/stack_names.h"
 #include "live/stacks/stack_needs.h"
 #include "parse/client.h"
 
 #define EVAL 0x7000u             /* an address in CPython's eval function */
 #define OTHER 0x9000u            /* and an address elsewhere */
+#define PIECE (32u << 10)        /* bytes of a piece of a copy */
 
 static _Alignas(struct gmt_stack) unsigned char bytes[sizeof(struct gmt_stack) + 8 * sizeof(__u64)];
 
@@ -123,6 +125,34 @@ static void code_without_a_name_is_told(void **state)
 	assert_int_equal(reason_of_unreadable(GMT_PY_END_DEPTH, OTHER | GMT_FRAME_PYTHON), -1);
 }
 
+static bool admit(struct copies_room *room, uint32_t stack_id, size_t size)
+{
+	return copies_admit(room, &(struct gmt_stack_copy){ .hdr.size = (uint16_t)size, .stack_id = stack_id });
+}
+
+/* Copies of stacks that wait for tables: the stacks of those that find no room are counted. */
+static void as_many_copies_as_fit(void **state)
+{
+	struct copies_room room = { 0 };
+	uint32_t id = 0;
+
+	(void)state;
+	while (room.bytes < COPIES_MOST)
+		assert_true(admit(&room, ++id, PIECE));
+	assert_int_equal(id, COPIES_MOST / PIECE);
+	assert_int_equal(room.cut, 0);
+	assert_false(admit(&room, 0, 1));        /* counted whatever its number */
+	assert_int_equal(room.cut, 1);
+	assert_false(admit(&room, ++id, 1));
+	assert_false(admit(&room, id, PIECE));   /* another piece of this stack */
+	assert_int_equal(room.cut, 2);
+	assert_int_equal(room.bytes, COPIES_MOST);
+	room.bytes -= PIECE;
+	assert_true(admit(&room, ++id, PIECE));
+	assert_false(admit(&room, ++id, PIECE));
+	assert_int_equal(room.cut, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +161,7 @@ int main(void)
 		cmocka_unit_test(a_broken_walk_may_have_missed_python),
 		cmocka_unit_test(a_process_without_python_lacks_none),
 		cmocka_unit_test(code_without_a_name_is_told),
+		cmocka_unit_test(as_many_copies_as_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,6 +85,7 @@ struct pin {
 	X(gmt_loss_name, GMT_LOSS_STACK_LOST, 9, "stack_lost", 0)                 \
 	X(gmt_loss_name, GMT_LOSS_FILE_REFUSED, 10, "file_refused", 0)            \
 	X(gmt_loss_name, GMT_LOSS_READER_ENDED, 11, "reader_ended", 0)            \
+	X(gmt_loss_name, GMT_LOSS_STACK_CUT, 12, "stack_cut", 0)                  \
 	X(gmt_purpose_name, GMT_PURPOSE_OTHER, 0, "other", 0)                     \
 	X(gmt_purpose_name, GMT_PURPOSE_CONTEXT, 1, "context", 0)                 \
 	X(gmt_purpose_name, GMT_PURPOSE_MODULE, 2, "modules", 0)                  \
@@ -192,7 +193,7 @@ SIZE(GMT_TRAINING_COUNT, 4);
 SIZE(GMT_TORCH_BACKEND_COUNT, 4);
 SIZE(GMT_TORCH_SILENCE_COUNT, 6);
 SIZE(GMT_ANOMALY_COUNT, 10);
-SIZE(GMT_LOSS_COUNT, 12);
+SIZE(GMT_LOSS_COUNT, 13);
 SIZE(GMT_PURPOSE_COUNT, 10);
 SIZE(GMT_END_COUNT, 4);
 SIZE(GMT_SHED_COUNT, 5);
@@ -211,7 +212,7 @@ SIZE(GMT_HISTORY_KIND_COUNT, 6);
 	X(PROC_SEEN, 13, 48) X(STACK, 14, 32) X(FW_MEM, 15, 64) X(STACK_COPY, 16, 64) \
 	X(FW_OOM, 17, 56) X(FW_RANGE, 18, 136) X(FW_SIZE, 19, 56) X(CODE_MAPPED, 20, 48) X(SESSION, 0x8000, 520) \
 	X(GPU, 0x8001, 200) X(PROC, 0x8002, 448) X(ATTACH, 0x8003, 32) X(NVML, 0x8004, 56) \
-	X(LOSS, 0x8005, 120) X(LIBRARY, 0x8006, 352) X(END, 0x8007, 32) X(SYMBOL, 0x8008, 48) \
+	X(LOSS, 0x8005, 128) X(LIBRARY, 0x8006, 352) X(END, 0x8007, 32) X(SYMBOL, 0x8008, 48) \
 	X(STACK_FRAMES, 0x8009, 32) X(OOM, 0x800a, 152) X(OOM_ROW, 0x800b, 496) \
 	X(OOM_STACK, 0x800c, 104) X(MARK, 0x800d, 32) X(FRAMEWORK, 0x800e, 32) X(HISTORY, 0x8010, 48) \
 	X(HISTORY_UNSEEN, 0x8011, 48) X(HISTORY_RANGE, 0x8012, 64) X(HISTORY_EVENT, 0x8013, 56) \

@@ -6,6 +6,22 @@
 
 #define KEPT_NS 1000000000ULL      /* how long a copy waits for its stack */
 
+void copies_lose(struct copies_room *room, const struct gmt_stack_copy *copy)
+{
+	room->cut += !room->cut || copy->stack_id != room->last_id;
+	room->last_id = copy->stack_id;
+}
+
+bool copies_admit(struct copies_room *room, const struct gmt_stack_copy *copy)
+{
+	if (room->bytes + copy->hdr.size > COPIES_MOST) {
+		copies_lose(room, copy);
+		return false;
+	}
+	room->bytes += copy->hdr.size;
+	return true;
+}
+
 size_t copies_take(struct records *waiting, uint32_t stack_id,
 		   const struct gmt_stack_copy *pieces[GMT_STACK_COPY_PIECES])
 {

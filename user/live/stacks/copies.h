@@ -3,6 +3,7 @@
 #ifndef GPUMEMTRACE_LIVE_STACKS_COPIES_H
 #define GPUMEMTRACE_LIVE_STACKS_COPIES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,20 @@
 #include <gpumemtrace/wire.h>
 
 struct records;
+
+#define COPIES_MOST (64u << 20)          /* bytes of copies that wait for tables */
+
+/* The copies of stacks whose tables do not exist yet. */
+struct copies_room {
+	size_t bytes;            /* in use */
+	uint64_t cut;            /* stacks without a copy, or a part of it: they stay as they are, cut off */
+	uint32_t last_id;        /* the newest of them */
+};
+
+/* Counts the stack of a copy that is not kept; the pieces of a copy come one behind the other. */
+void copies_lose(struct copies_room *room, const struct gmt_stack_copy *copy);
+/* Whether there is room for the copy. Takes the room, or counts the stack. */
+bool copies_admit(struct copies_room *room, const struct gmt_stack_copy *copy);
 
 /* Finds the pieces of a stack's copy among the records. Returns their number; each piece is taken once. */
 size_t copies_take(struct records *waiting, uint32_t stack_id,

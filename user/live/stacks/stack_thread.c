@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/human.h"
 #include "base/xalloc.h"
+#include "live/stacks/copies.h"
 #include "live/stacks/record_list.h"
 #include "live/stacks/stack_worker.h"
 #include "live/stream.h"
@@ -41,6 +42,7 @@ struct stacking {
 	uint64_t ended;              /* of them, those whose reader was ended (parse_was_ended()) */
 	struct hash known;           /* tgid -> enum stackwork_due */
 	uint64_t seen;               /* stacks, ever */
+	struct copies_room unseen;   /* copies that the worker did not get */
 	struct tables_stats stats;   /* of the worker's tables, after its last step */
 	bool is_busy, is_ending, has_ended;
 	enum gmt_shed shed;          /* memory is short: what to give up */
@@ -374,6 +376,8 @@ void stacking_see(struct stacking *stacking, const struct gmt_hdr *record)
 	stacking->seen += record->kind == GMT_KIND_STACK;
 	if (stacking->in.used < (is_of_stacks(record) ? IN_MOST : IN_MOST_ALL))
 		records_add(&stacking->in, record, record->size);
+	else if (record->kind == GMT_KIND_STACK_COPY)
+		copies_lose(&stacking->unseen, (const void *)record);
 	pthread_cond_signal(&stacking->work);
 	pthread_mutex_unlock(&stacking->lock);
 }
@@ -414,6 +418,7 @@ void stacking_stats(struct stacking *stacking, struct tables_stats *stats)
 		return;
 	pthread_mutex_lock(&stacking->lock);
 	*stats = stacking->stats;
+	stats->cut_stacks += stacking->unseen.cut;
 	pthread_mutex_unlock(&stacking->lock);
 }
 

@@ -22,7 +22,6 @@
 #define FORGET_NS 1000000000ULL         /* for the last tables of a process that starts another program */
 #define LIST_PERIOD_NS 200000000ULL     /* between lists for BPF while tables are built */
 #define PUBLISHING_NS 2000000ULL        /* between checks whether BPF has a list */
-#define COPIES_MOST (64u << 20)         /* bytes that wait for tables; further stacks stay as they are: cut off */
 #define FORGOTTEN_MOST 64               /* processes in one step */
 #define NAMING_NS 5000000ULL            /* for names in one go: other processes may have to be read */
 #define NAMING_PART_NS 1000000ULL       /* ... of one process, before that of the user who was served least */
@@ -97,7 +96,7 @@ static void end_waiting(struct stackwork *work, struct worked *worked)
 			records_add(&worked->unnamed, stack, stack->hdr.size);
 	}
 	copies_keep_early(&worked->waiting, &waiting);
-	work->copied += copies_bytes(&worked->waiting) - copies_bytes(&waiting);
+	work->copies.bytes += copies_bytes(&worked->waiting) - copies_bytes(&waiting);
 	free(waiting.bytes);
 }
 
@@ -151,7 +150,7 @@ static void forget_worked(struct stackwork *work, uint32_t tgid)
 		build_one(work, worked);
 	end_waiting(work, worked);
 	name_stacks(work, worked, UINT64_MAX);
-	work->copied -= copies_bytes(&worked->waiting);
+	work->copies.bytes -= copies_bytes(&worked->waiting);
 	free(worked->waiting.bytes);
 	space_fini(&worked->space, work->publisher);
 	free(worked);
@@ -271,10 +270,8 @@ static void see_mapped(struct stackwork *work, const struct gmt_code_mapped *map
 
 static void wait_with_copy(struct stackwork *work, const struct gmt_hdr *hdr)
 {
-	if (work->copied + hdr->size > COPIES_MOST)
-		return;
-	work->copied += hdr->size;
-	records_add(&process_of(work, hdr->tgid, true)->waiting, hdr, hdr->size);
+	if (copies_admit(&work->copies, (const void *)hdr))
+		records_add(&process_of(work, hdr->tgid, true)->waiting, hdr, hdr->size);
 }
 
 static void work_on_record(struct stackwork *work, const struct gmt_hdr *hdr)
@@ -430,6 +427,7 @@ void stackwork_stats(const struct stackwork *work, struct tables_stats *stats)
 	stats->map_bytes = publisher_bytes(work->publisher);
 	stats->unreadable = work->unreadable;
 	stats->cut = work->cut;
+	stats->cut_stacks = work->copies.cut;
 }
 
 size_t stackwork_waiting(const struct stackwork *work)

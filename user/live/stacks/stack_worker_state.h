@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "live/stacks/address_space.h"
+#include "live/stacks/copies.h"
 #include "live/stacks/record_list.h"
 #include "live/stacks/stackwork_calls.h"
 #include "live/stacks/turns.h"
@@ -39,7 +40,7 @@ struct stackwork {
 	struct tables *tables;
 	struct naming *naming;
 	size_t waiting;              /* stacks without a name */
-	size_t copied;               /* bytes of copies in the processes' `waiting` */
+	struct copies_room copies;   /* in the processes' `waiting` */
 	uint64_t named;              /* stacks with one; other threads read this */
 	uint32_t unreadable;         /* processes whose files may not be opened */
 	uint32_t cut;                /* processes with more mappings than are used */

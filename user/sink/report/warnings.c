@@ -29,6 +29,7 @@ static const char *const loss_remedies[GMT_LOSS_COUNT] = {
 	[GMT_LOSS_THREAD_STATE] = "trace fewer processes (-p in place of -a)",
 	[GMT_LOSS_TARGET_MAP_FULL] = "trace fewer processes (-p in place of -a)",
 	[GMT_LOSS_STACK_LOST] = "the memory is counted, but stands under no line",
+	[GMT_LOSS_STACK_CUT] = "the memory is counted, and the outer frames are missing",
 	[GMT_LOSS_FILE_REFUSED] = "the names and lines of these files are not known",
 };
 
