@@ -321,7 +321,7 @@ static inline void troubled_session(struct fixture *f)
 	snprintf((char *)f->limits[0].what, 96, "PyTorch's blocks have no stacks");
 	snprintf((char *)f->limits[0].why, 192, "the kernel's verifier refuses torch_memory: R1 \033[2J");
 	snprintf((char *)f->limits[0].remedy, 160, "A newer kernel may do");
-	v->limits = (struct limits){ 1, f->limits };
+	v->limits = (struct limits){ .count = 1, .list = f->limits };
 	v->loss[GMT_LOSS_RING_FULL] = 1234;
 	v->loss[GMT_LOSS_UNREADABLE] = 1;
 	v->anomalies[GMT_ANOMALY_FREE_UNKNOWN] = 3;

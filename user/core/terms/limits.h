@@ -7,11 +7,12 @@
 
 #include <gpumemtrace/wire.h>
 
-#define LIMITS_MAX 64 /* a recording may have any number: the rest is left out */
+#define LIMITS_MAX 64 /* a recording may have any number */
 
 struct limits {
 	size_t count;
-	struct gmt_limit *list;      /* allocated */
+	struct gmt_limit *list;      /* allocated; the last of LIMITS_MAX + 1 says how many are left out */
+	size_t left_out;             /* records */
 };
 
 /* A later record about the same thing takes the place of the record before. */
