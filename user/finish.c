@@ -113,8 +113,9 @@ static bool note_cut(const struct session *session, char *note, size_t size)
 	struct tables_stats stats;
 
 	stacking_stats(session->stacking, &stats);
-	snprintf(note, size, "%u %s more than %d executable mappings: stack traces end in the others", stats.cut,
-		 human_plural(stats.cut, "process had", "processes had"), GMT_UNWIND_MAPPINGS_MAX);
+	snprintf(note, size, "%u %s more than %d executable mappings, or too long paths of them: stack traces end in"
+		 " the others", stats.cut, human_plural(stats.cut, "process had", "processes had"),
+		 GMT_UNWIND_MAPPINGS_MAX);
 	return stats.cut;
 }
 

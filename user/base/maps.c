@@ -2,9 +2,15 @@
 #include "base/maps.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/scan.h"
+#include "base/xalloc.h"
+
+#define READ_BYTES (64u << 10)  /* at a time: a longer row is cut */
+#define READ_MAX (64u << 20)    /* enough for 300,000 mappings; vm.max_map_count is 65,530 */
 
 int maps_parse_line(const char *line, size_t len, struct maps_line *map)
 {
@@ -39,4 +45,53 @@ int maps_parse_line(const char *line, size_t len, struct maps_line *map)
 		map->deleted = true;
 	}
 	return map->end > map->start ? 0 : -EINVAL;
+}
+
+/* The bytes that have been read and belong to no whole row yet. */
+struct pending {
+	char bytes[READ_BYTES];
+	size_t used;
+	bool is_rest;           /* they belong to a row that was cut, and handed over */
+};
+
+/* Hands over all rows that have ended, and one that has not if it fills the room or is the last. */
+static int hand_over(struct pending *pending, bool is_last, maps_row_fn fn, void *arg)
+{
+	char *at = pending->bytes, *end = at + pending->used, *newline;
+	int ret = 0;
+
+	while (at < end && !ret) {
+		newline = memchr(at, '\n', (size_t)(end - at));
+		if (!newline && !is_last && (size_t)(end - at) < sizeof(pending->bytes))
+			break;
+		if (!pending->is_rest)
+			ret = fn(at, (size_t)((newline ? newline : end) - at), arg);
+		pending->is_rest = !newline;
+		at = newline ? newline + 1 : end;
+	}
+	pending->used = (size_t)(end - at);
+	memmove(pending->bytes, at, pending->used);
+	return ret;
+}
+
+int maps_read(int fd, maps_row_fn fn, void *arg)
+{
+	struct pending *pending = xcalloc(1, sizeof(*pending));
+	size_t all = 0;
+	ssize_t got = 1;
+	int ret = 0;
+
+	while (got && !ret && all < READ_MAX) {
+		got = read(fd, pending->bytes + pending->used, sizeof(pending->bytes) - pending->used);
+		if (got < 0 && errno != EINTR)
+			ret = -errno;
+		if (got > 0) {
+			pending->used += (size_t)got;
+			all += (size_t)got;
+		}
+		if (!ret && got >= 0)
+			ret = hand_over(pending, !got, fn, arg);
+	}
+	free(pending);
+	return !ret && got ? -EFBIG : ret;
 }

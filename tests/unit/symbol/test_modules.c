@@ -7,9 +7,12 @@
 #include <cmocka.h>
 
 #include <elf.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
@@ -202,6 +205,99 @@ static void this_process(void **state)
 	modules_fini(&m);
 }
 
+/* So many different paths of a MiB each. */
+static size_t left_out_of(size_t paths)
+{
+	struct modules m = { 0 };
+	struct out out;
+	size_t left;
+	char *text;
+
+	out_init_mem(&out);
+	for (size_t i = 0; i < paths; i++)
+		out_printf(&out, "%zx-%zx r-xp 0 00:00 %zu /%0*zu\n", 0x10000 + i * 0x1000, 0x10800 + i * 0x1000, i + 1,
+			   (1 << 20) - 1, i);
+	out_printf(&out, "f0000-f1000 r-xp 0 00:00 1 /%0*u\n", (1 << 20) - 1, 0); /* the first one's: nothing new */
+	text = out_take(&out);
+	parse(&m, text, 0);
+	assert_ptr_equal(module_at(&m, 0xf0000), module_at(&m, 0x10000));
+	left = m.left_out;
+	assert_int_equal(m.map_count, paths + 1 - left);
+	modules_fini(&m);
+	free(text);
+	return left;
+}
+
+static void paths_are_bounded(void **state)
+{
+	(void)state;
+	assert_int_equal(left_out_of(16), 0);
+	assert_int_equal(left_out_of(17), 1);
+	assert_int_equal(left_out_of(20), 4);
+}
+
+#define LEVELS 300
+#define LEVEL_BYTES 250
+
+/* A file that no path leads to: its path has 75,000 bytes. */
+static int open_deep(char top[])
+{
+	char name[LEVEL_BYTES + 1];
+	int fd, here = open(".", O_RDONLY | O_CLOEXEC);
+
+	memset(name, 'd', LEVEL_BYTES);
+	name[LEVEL_BYTES] = '\0';
+	assert_non_null(mkdtemp(top));
+	assert_int_equal(chdir(top), 0);
+	for (int i = 0; i < LEVELS; i++) {
+		assert_int_equal(mkdir(name, 0700), 0);
+		assert_int_equal(chdir(name), 0);
+	}
+	fd = open("file", O_RDWR | O_CREAT | O_CLOEXEC, 0700);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 2 * getpagesize()), 0);
+	assert_int_equal(fchdir(here), 0);
+	close(here);
+	return fd;
+}
+
+/* Its pages in the wrong order, so that the kernel does not join mappings. */
+static void *map_pages(int fd, size_t count)
+{
+	size_t page = (size_t)getpagesize();
+	char *at = mmap(NULL, count * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (size_t i = 0; i < count; i++)
+		assert_ptr_equal(mmap(at + i * page, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
+				      i % 2 ? 0 : (off_t)page), at + i * page);
+	return at;
+}
+
+/* A line of /proc/PID/maps can be of any length, and the file can have gigabytes. */
+static void endless_lines(void **state)
+{
+	char top[] = "/tmp/gmt-test-XXXXXX", command[64];
+	int fd = open_deep(top);
+	void *at = map_pages(fd, 3);
+	struct modules m = { 0 };
+
+	(void)state;
+	assert_int_equal(modules_read(&m, (uint32_t)getpid()), 0);
+	assert_int_equal(m.left_out, 0);
+	assert_int_equal(module_at(&m, (uintptr_t)at)->kind, MODULE_FILE);
+	assert_in_range(strlen(module_at(&m, (uintptr_t)at)->path), 60000, 65536); /* cut */
+	assert_string_equal(module_at(&m, (uintptr_t)endless_lines)->name, "test_modules");
+	assert_non_null(strstr(module_at(&m, (uintptr_t)getpid)->name, "libc"));
+	map_pages(fd, 2400);                      /* 1200 mappings, 90 MB */
+	assert_int_equal(modules_read(&m, (uint32_t)getpid()), 0);
+	assert_in_range(m.left_out, 1, 1000);
+	assert_in_range(m.map_count, 500, 1000);
+	modules_fini(&m);
+	close(fd);
+	snprintf(command, sizeof(command), "rm -rf %s", top);
+	assert_int_equal(system(command), 0);
+}
+
 static uint64_t cpu_ns(void)
 {
 	struct timespec now;
@@ -253,6 +349,8 @@ int main(void)
 		cmocka_unit_test(a_limit_of_mappings),
 		cmocka_unit_test(this_process),
 		cmocka_unit_test(many_files),
+		cmocka_unit_test(paths_are_bounded),
+		cmocka_unit_test(endless_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,7 +104,7 @@ static bool is_file_seen(struct walk *walk, uint64_t ino, uint64_t dev)
 
 bool target_may_pass(int err)
 {
-	return err == -EMFILE || err == -ENFILE || err == -ESTALE || err == -EIO;
+	return err == -EMFILE || err == -ENFILE || err == -ESTALE || err == -EIO || err == -EFBIG;
 }
 
 static int visit_map(const struct maps_line *map, void *arg)

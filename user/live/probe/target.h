@@ -79,7 +79,8 @@ struct target_library {
 /* A non-zero answer stops the walk, which returns the answer. */
 typedef int (*target_library_cb)(const struct target_library *library, void *arg);
 
-/* Whether an error may pass: descriptors have run out, or a file system does not answer. */
+/* Whether an error may pass, or concerns one process: descriptors have run out, a file system does not answer, or the
+ * mappings are too many. */
 bool target_may_pass(int err);
 
 /* Calls back once for each such file that the process has mapped as code. 0, the callback's answer, or -errno:

@@ -325,25 +325,28 @@ int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg)
 	return procfs_maps_of(path, cb, arg);
 }
 
+struct each_map {
+	procfs_map_cb cb;
+	void *arg;
+};
+
+static int see_row(const char *text, size_t len, void *arg)
+{
+	const struct each_map *each = arg;
+	struct maps_line map;
+
+	return maps_parse_line(text, len, &map) ? 0 : each->cb(&map, each->arg);
+}
+
 int procfs_maps_of(const char *path, procfs_map_cb cb, void *arg)
 {
-	struct maps_line map;
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t len;
-	int err = 0;
-	FILE *file = fopen(path, "re");
+	struct each_map each = { cb, arg };
+	int err, fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (!file)
+	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while (!err && (errno = 0, len = getline(&line, &size, file)) >= 0) {
-		if (!maps_parse_line(line, (size_t)len, &map))
-			err = cb(&map, arg);
-	}
-	if (!err && ferror(file))
-		err = errno ? -errno : -EIO;
-	free(line);
-	fclose(file);
+	err = maps_read(fd, see_row, &each);
+	close(fd);
 	return err;
 }
 

@@ -18,8 +18,8 @@
 #include "base/xalloc.h"
 
 #define NO_MAP UINT32_MAX       /* a module's first mapping is not added yet */
-#define READ_FIRST (64u << 10)
-#define READ_MAX (256u << 20)   /* enough for 1.5 M mappings; vm.max_map_count is never as high */
+#define NO_MODULE UINT32_MAX
+#define PATHS_MAX (16u << 20)   /* bytes of different paths: a process may map one file under thousands of long ones */
 
 static const char *const kind_names[] = {
 	[MODULE_FILE] = "[file]",
@@ -93,6 +93,8 @@ static bool shows_same_file(const struct module *a, const struct module *b)
 struct parse {
 	struct modules *modules;
 	struct hash known;      /* key_of_module() and a few numbers behind it: the index, uint32_t */
+	size_t path_bytes;
+	size_t bad;             /* damaged lines */
 };
 
 #define SAME_KEY_MAX 8          /* modules; a process that forges more gets its modules several times */
@@ -106,7 +108,7 @@ static uint64_t key_of_module(const struct module *module)
 	return key;
 }
 
-/* The index of the module that a mapping shows; adds the module if it is new. */
+/* The index of the module that a mapping shows; adds the module if it is new. NO_MODULE: its path finds no room. */
 static uint32_t module_index(struct parse *parse, const struct maps_line *line)
 {
 	struct module module = { .kind = kind_of_mapping(line), .path = copy_path(line->path, line->path_len) };
@@ -129,6 +131,11 @@ static uint32_t module_index(struct parse *parse, const struct maps_line *line)
 		free(module.path);
 		return *index;
 	}
+	if (line->path_len > PATHS_MAX - parse->path_bytes) {
+		free(module.path);
+		return NO_MODULE;
+	}
+	parse->path_bytes += line->path_len;
 	module.name = name_of_module(&module);
 	modules->list = xgrow(modules->list, modules->count, sizeof(*modules->list));
 	module.first = NO_MAP;
@@ -159,59 +166,78 @@ static void add_map(struct modules *modules, const struct module_map *added, uin
 static bool add_line(struct parse *parse, const struct maps_line *line)
 {
 	struct modules *modules = parse->modules;
+	uint32_t module;
 
 	if (line->end <= line->start ||
 	    (modules->map_count && line->start < modules->maps[modules->map_count - 1].end))
 		return false;
-	add_map(modules, &(struct module_map){ .start = line->start, .end = line->end, .offset = line->offset },
-		module_index(parse, line));
+	module = module_index(parse, line);
+	if (module == NO_MODULE)
+		modules->left_out++;
+	else
+		add_map(modules, &(struct module_map){ .start = line->start, .end = line->end,
+						       .offset = line->offset }, module);
 	return true;
+}
+
+static void begin_parse(struct parse *parse, struct modules *modules, uint32_t pid)
+{
+	*parse = (struct parse){ .modules = modules };
+	modules_fini(modules);
+	modules->pid = pid;
+	hash_init(&parse->known, sizeof(uint32_t));
+}
+
+static void parse_row(struct parse *parse, const char *text, size_t len)
+{
+	struct maps_line line;
+
+	if (maps_parse_line(text, len, &line))
+		parse->bad++;
+	else if (line.executable)
+		parse->bad += !add_line(parse, &line);
 }
 
 size_t modules_parse(struct modules *modules, uint32_t pid, const char *text, size_t len)
 {
 	struct scan all = { text, text + len }, row;
-	struct parse parse = { .modules = modules };
-	struct maps_line line;
-	size_t bad = 0;
+	struct parse parse;
 
-	modules_fini(modules);
-	modules->pid = pid;
-	hash_init(&parse.known, sizeof(uint32_t));
-	while (scan_line(&all, &row)) {
-		if (maps_parse_line(row.at, (size_t)(row.end - row.at), &line))
-			bad++;
-		else if (line.executable)
-			bad += !add_line(&parse, &line);
-	}
+	begin_parse(&parse, modules, pid);
+	while (scan_line(&all, &row))
+		parse_row(&parse, row.at, (size_t)(row.end - row.at));
 	hash_fini(&parse.known);
-	return bad;
+	return parse.bad;
+}
+
+static int parse_next(const char *text, size_t len, void *arg)
+{
+	parse_row(arg, text, len);
+	return 0;
 }
 
 int modules_read(struct modules *modules, uint32_t pid)
 {
-	size_t used = 0, room = READ_FIRST;
-	char path[64], *text = NULL;
-	ssize_t got = 1;
-	int fd, err = 0;
+	struct modules read_now = { 0 };
+	struct parse parse;
+	char path[64];
+	int fd, err;
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	for (text = xmalloc(room); got && !err; used += got > 0 ? (size_t)got : 0) {
-		if (used == room && room >= READ_MAX)
-			break;
-		if (used == room)
-			text = xrealloc(text, room *= 2);
-		got = read(fd, text + used, room - used);
-		if (got < 0 && errno != EINTR)
-			err = -errno;
-	}
+	begin_parse(&parse, &read_now, pid);
+	err = maps_read(fd, parse_next, &parse);
 	close(fd);
+	hash_fini(&parse.known);
+	if (err == -EFBIG) {
+		read_now.left_out++; /* at least */
+		err = 0;
+	}
+	modules_fini(err ? &read_now : modules);
 	if (!err)
-		modules_parse(modules, pid, text, used);
-	free(text);
+		*modules = read_now;
 	return err;
 }
 

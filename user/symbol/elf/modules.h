@@ -52,12 +52,13 @@ struct modules {
 	size_t count;
 	struct module_map *maps;
 	size_t map_count;
-	size_t left_out;        /* mappings, by modules_limit() */
+	size_t left_out;        /* mappings, by modules_limit() and for their paths' length */
 };
 
 /* Replaces all mappings. Leaves damaged lines out, and returns their number. */
 size_t modules_parse(struct modules *modules, uint32_t pid, const char *text, size_t len);
-/* Reads /proc/PID/maps; 0 or -errno. */
+/* Reads /proc/PID/maps; 0 or -errno. What maps_read() does not read is left out, and so are new paths beyond 16 MiB of
+ * them. */
 int modules_read(struct modules *modules, uint32_t pid);
 void modules_fini(struct modules *modules);
 
