@@ -13,6 +13,7 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "base/out_file.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "cli/cli.h"
 #include "core/history/history.h"
@@ -103,8 +104,8 @@ static int write_output(const struct files *f, const char *path,
 /* "run.pickle" of process 4242 is "run.4242.pickle", and of the next process of that pid "run.4242-2.pickle". */
 static void make_process_path(char *to, size_t size, const char *path, uint32_t pid, unsigned int life)
 {
-	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-	int stem = dot && dot > (slash ? slash + 1 : path) ? (int)(dot - path) : (int)strlen(path);
+	const char *dot = strrchr(path, '.');
+	int stem = dot && dot > path_base(path) ? (int)(dot - path) : (int)strlen(path);
 	char number[16] = "";
 
 	if (life > 1)

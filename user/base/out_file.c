@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
+
 #define LINKS_MAX 8      /* links in a row that are followed */
 #define TRIES_MAX 8      /* looks at the path, which may change meanwhile */
 #define LOOK_AGAIN (-EAGAIN)
@@ -169,7 +171,7 @@ int out_file_random(unsigned int *number)
 /* A name beside the path that nobody can guess. 0 or -errno. */
 static int make_beside(const char *path, char *name, size_t size)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = path_base(path);
 	size_t length = strlen(base), most = NAME_MAX - strlen(".12345678.tmp");
 	unsigned int number;
 	int err = out_file_random(&number), kept = (int)(base - path) + (int)(length < most ? length : most);

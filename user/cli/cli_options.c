@@ -11,6 +11,7 @@
 
 #include "base/count.h"
 #include "base/out.h"
+#include "base/path.h"
 #include "core/account/view_stacks.h"
 
 /* Which commands take an option. */
@@ -115,7 +116,7 @@ static int take_file(const struct cli_given *given)
 /* The part of the file's name from its last '.' on: "run.gmt" has ".gmt". "": the name has none, as ".gmt" has none. */
 static const char *suffix_of(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+	const char *name = path_base(path), *dot = strrchr(name, '.');
 
 	return dot && dot > name ? dot : "";
 }
@@ -123,7 +124,7 @@ static const char *suffix_of(const char *path)
 /* Whether a file's name has this end, which may be all behind its first '.', and something before the end. */
 static bool has_suffix(const char *path, const char *suffix)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = path_base(path);
 	size_t size = strlen(name), end = suffix ? strlen(suffix) : size;
 
 	return size > end && !strcmp(name + size - end, suffix);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "core/compare/held_key.h"
 
@@ -141,7 +142,7 @@ void diff_match_moved(const struct diff *d, struct diff_table *lines)
 				continue;
 			list = xgrow(list, count, sizeof(*list));
 			list[count++] = (struct lone){
-				.function = held_key_text(held_key_text(0, s->function), held_key_base(s->file)),
+				.function = held_key_text(held_key_text(0, s->function), path_base(s->file)),
 				.line = s->line, .side = side, .row = i,
 			};
 		}

@@ -23,12 +23,4 @@ static inline uint64_t held_key_text(uint64_t key, const char *text)
 	return held_key_number(key, siphash(none, text, strlen(text)));
 }
 
-/* The name of a file without its folder. */
-static inline const char *held_key_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 #endif

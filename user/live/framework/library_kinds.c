@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/path.h"
+
 const struct library_kind library_cuda = { .stem = "libcuda.so" };
 
 static const struct framework *const frameworks[GMT_FW_COUNT] = {
@@ -26,8 +28,7 @@ static bool is_named(const char *base, size_t len, const char *stem)
 
 const struct library_kind *library_kind_of(const char *path, size_t len)
 {
-	const char *slash = memrchr(path, '/', len);
-	const char *base = slash ? slash + 1 : path;
+	const char *base = path_base_sized(path, len);
 
 	len -= (size_t)(base - path);
 	if (is_named(base, len, library_cuda.stem))

@@ -12,6 +12,7 @@
 #include "base/amounts.h"
 #include "base/human.h"
 #include "base/out.h"
+#include "base/path.h"
 #include "sink/compare/held_name.h"
 #include "sink/compare/ranks_sinks.h"
 #include "sink/sink.h"
@@ -45,11 +46,10 @@ static bool has_several(const struct ranks *r, size_t rank)
 
 void ranks_name(struct out *out, const struct ranks *r, size_t rank)
 {
-	const char *name = r->sources[r->list[rank].source].name, *moment = strrchr(name, '@'), *base;
+	const char *name = r->sources[r->list[rank].source].name, *moment = strrchr(name, '@');
 	size_t size = moment ? (size_t)(moment - name) : strlen(name);
+	const char *base = path_base_sized(name, size);
 
-	base = memrchr(name, '/', size);
-	base = base ? base + 1 : name;
 	human_print(out, RANK_COLUMNS, base, size - (size_t)(base - name));
 	if (has_several(r, rank))
 		out_printf(out, ", pid %u", r->list[rank].proc->tgid);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/out.h"
+#include "base/path.h"
 #include "core/terms/cgroup_parts.h"
 #include "sink/sink.h"
 
@@ -185,22 +186,14 @@ void text_cgroup(const char *cgroup, char *text, size_t size)
 		snprintf(text, size, "%s", last ? last + 1 : cgroup);
 }
 
-/* A word without its folder. */
-static const char *base_name(const char *word, size_t length)
-{
-	const char *slash = memrchr(word, '/', length);
-
-	return slash ? slash + 1 : word;
-}
-
 unsigned text_command(struct out *out, unsigned columns, const struct view_proc *proc)
 {
 	const char *end = proc->cmdline + strcspn(proc->cmdline, " "), *script = end + (*end == ' ');
-	const char *program = base_name(proc->cmdline, (size_t)(end - proc->cmdline));
+	const char *program = path_base_sized(proc->cmdline, (size_t)(end - proc->cmdline));
 	char text[sizeof(proc->cmdline) + 1];
 
 	if (script[0] == '/')
-		script = base_name(script, strcspn(script, " "));
+		script = path_base_sized(script, strcspn(script, " "));
 	if (proc->cmdline[0])
 		snprintf(text, sizeof(text), "%.*s%s%s", (int)(end - program), program, script[0] ? " " : "", script);
 	else
