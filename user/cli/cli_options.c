@@ -184,6 +184,8 @@ static int take_output(const struct cli_given *given)
 {
 	struct options *options = given->options;
 
+	if (options->command >= CLI_COMMAND_COUNT) /* --help and --version write nothing */
+		return 0;
 	for (size_t i = 0; sinks[i]; i++) {
 		if (commands_of(sinks[i]) & 1u << options->command &&
 		    (has_suffix(given->text, sinks[i]->suffix) || has_suffix(given->text, sinks[i]->other_suffix))) {

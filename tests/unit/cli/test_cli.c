@@ -489,6 +489,7 @@ static void test_help_can_be_asked_for_in_many_ways(void **state)
 {
 	(void)state;
 	check_same_help("help", "-h");
+	check_same_help("help", "-h -o x.unknown");
 	check_same_help("help report", "replay -h");
 	check_same_help("help doctor --all", "doctor --help=all");
 	check_same_help("help --all", "-p 1 --help=all");
