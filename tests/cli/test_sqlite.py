@@ -238,6 +238,11 @@ def full_disk(folder):
           os.listdir(place) == ["x.folded"] and b"nothing was lost" in done.stdout, f"{done} {os.listdir(place)}")
 
 
+def may_be_interrupted():
+    """A shell in the background starts its programs with SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def interrupted(folder):
     place = os.path.join(folder, "interrupted")
     os.mkdir(place)
@@ -245,7 +250,7 @@ def interrupted(folder):
     with open(LARGE, "rb") as file:
         part = file.read()[:-1000]
     with subprocess.Popen([BIN, "report", "-o", f"{place}/x.sqlite", "-o", f"{place}/x.html", os.path.join(folder, "pipe")],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=may_be_interrupted) as child:
         with open(os.path.join(folder, "pipe"), "wb") as pipe:
             pipe.write(part)
             pipe.flush()
