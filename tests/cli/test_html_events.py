@@ -122,7 +122,10 @@ def leads(browser):
 
 
 def follows(browser):
+    browser.run("history.replaceState(null, '', '#old')")
     browser.key("Escape")
+    settled(browser, "Nearest to")
+    browser.until("location.hash !== '#old'")      # the address follows later; the next one is of the drag's end
     browser.run("window.scrollTo(0, 0)")
     x, y, width, _ = browser.box("#chart canvas:last-of-type")
     browser.drag(x + width * 0.8, y + 40, x + width * 0.9, y + 40)
@@ -149,7 +152,7 @@ def keyboard(browser):
     browser.key("e")
     browser.until("document.activeElement.id === 'events' && document.querySelector('#events').getBoundingClientRect().y < innerHeight")
     check("a key leads to the events", True)
-    browser.run("[...document.querySelectorAll('.links button')].find(one => one.textContent.startsWith('a mark')).click()")
+    browser.run("[...document.querySelectorAll('.links button')].find(one => one.textContent.startsWith('the peak')).click()")
     settled(browser, "(A)")
     check("a moment leads to the events around it", len(events(browser)) == 100)
 

@@ -221,7 +221,7 @@ static void tell_story(const struct life_taker *kept, struct everything *all, un
 		}
 		if (mark_each && !(change % mark_each))
 			kept->moment(kept->arg, &(struct life_moment){
-				.why = change % (7 * mark_each) ? LIFE_AT_MARK : LIFE_AT_REQUEST, .at = now, .process = 1,
+				.why = change % (7 * mark_each) ? LIFE_AT_WINDOW : LIFE_AT_REQUEST, .at = now, .process = 1,
 			});
 	}
 	for (unsigned int i = 0; i < count; i++) {

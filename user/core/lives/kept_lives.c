@@ -105,7 +105,8 @@ static void take_allocation(void *arg, const struct life *life)
 static void take_moment(void *arg, const struct life_moment *moment)
 {
 	struct kept_lives *kept = arg;
-	bool is_wanted = moment->why == LIFE_AT_REQUEST || moment->why == LIFE_AT_MARK || moment->why == LIFE_AT_WINDOW;
+	/* LIFE_AT_MARK is the tool's own: nobody asked for it. */
+	bool is_wanted = moment->why == LIFE_AT_REQUEST || moment->why == LIFE_AT_WINDOW;
 	struct kept_process *kp = is_wanted ? put_kept_process(kept, moment->process) : NULL;
 
 	if (kp)

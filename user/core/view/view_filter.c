@@ -35,6 +35,7 @@ static void free_row(struct view_row *row)
 {
 	view_stacks_free(&row->stacks);
 	view_stacks_free(&row->torch.stacks);
+	view_timeline_free(row->timeline);
 	framework_training_free(&row->torch.training);
 }
 

@@ -3,7 +3,7 @@
 const EVENTS_SHOWN = 100;
 const ENDS = ["", "freed", "exec", "exit", "changed", "lost"];  // enum life_end
 const FLAG_END = 7, FLAG_BLOCK = 8, FLAG_SEGMENT = 16, FLAG_CONTINUES = 32, FLAG_ASKED = 64;
-const EVENT_MOMENTS = ["the peak", "the end", "a mark", "a new window", "a request that failed"];   // enum life_why
+const EVENT_MOMENTS = ["the peak", "the end", "a baseline", "a mark", "a request that failed"];   // enum life_why
 const placesOfRows = data.processes.flatMap((process, p) => process.rows.map((row, r) => ({ process, row, p, r })));
 let lives = null;                 // each life with its place: { process, row }
 
@@ -53,9 +53,8 @@ function bandOfLife(life) {
 	return namers[state.by](life.part, keyOfLife(life), life.isBlock);
 }
 
-// What the chosen band takes: a name, or what no other band has.
-function makeChooser() {
-	const band = model.bands.find(one => one.name === state.chosen);
+// What a band takes: a name, or what no other band has.
+function makeChooser(band) {
 	if (!band)
 		return () => true;
 	if (band.isCached)
@@ -69,13 +68,13 @@ function makeChooser() {
 
 // All events of what is shown, the earliest first: of a life its birth, and its end before the program's.
 function eventsOf(from, to) {
-	const rows = new Set(views[state.view].parts.map(part => part.row)), isChosen = makeChooser(), events = [];
+	const rows = new Set(views[state.view].parts.map(part => part.row)), isChosen = makeChooser(chosenBand()), events = [];
 	for (const life of readLives()) {
 		if (!rows.has(life.part.row))
 			continue;
 		const isBorn = life.birth >= from && life.birth <= to;
 		const dies = life.death !== null && !["exec", "exit"].includes(ENDS[life.end]) && life.death >= from && life.death <= to;
-		if (!(isBorn || dies) || !isChosen(life) || (expression && !stackMatches([life.stack, 0, 0, 0, life.stack])))
+		if (!(isBorn || dies) || !isChosen(life) || (expression && !stackMatches(keyOfLife(life))))
 			continue;
 		if (isBorn)
 			events.push({ time: life.birth, sign: 1, life });
@@ -115,12 +114,12 @@ function makeEvent(body, { time, sign, life }) {
 		gpuName(life.part.row), owner])
 		make("td", line, text);
 	const name = stackText(data.stacks[life.asked]), cell = make("td", line, name);
-	cell.title = data.stacks[life.stack][0].map(symbol => data.symbols[symbol][0]).join("\n");
+	cell.title = framesOf(keyOfLife(life)).map(symbol => data.symbols[symbol][0]).join("\n");
 	const go = () => {
 		state.by = "line";
-		state.chosen = name;
 		load();
-		update();
+		const band = model.bands.find(one => makeChooser(one)(life));
+		set({ chosen: band ? band.name : null });
 	};
 	line.onclick = go;
 	line.onkeydown = event => event.key === "Enter" && go();
