@@ -7,6 +7,7 @@
 
 #include "base/count.h"
 #include "base/hash.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "sink/export/protobuf.h"
 #include "sink/text/stack_text.h"
@@ -69,7 +70,7 @@ static uint64_t intern_file(struct heap *h, enum interned_field field, const cha
 
 	if (*is_new) {
 		*iid = hash_count(&h->files);
-		intern_text(h, field, *iid, name);
+		intern_text(h, field, *iid, h->w->redact ? path_base(name) : name);
 	}
 	return *iid;
 }
