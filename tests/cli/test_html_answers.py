@@ -31,7 +31,7 @@ QUESTIONS = [
     ("which line has a second optimizer, and since which iteration", "found/torch-twice.gmt",
      [(FINDING, "torch_leaks.py:103")],
      [r"STATE optimizers keep 16\.0 MiB for 4\.0 MiB of parameters", r"A second optimizer, or a loaded copy\?",
-      r"torch_leaks\.py:103 optimize_twice\s+optimizer state.*it grows from iteration 4 on"]),
+      r"torch_leaks\.py:103 optimize_twice\s+optimizer state.* in iteration 4, 16\.0 MiB since iteration 5\."]),
     ("which line keeps the outputs of an evaluation", "found/torch-outputs.gmt",
      [(FINDING, "torch_leaks.py:60")],
      [r"GROWTH torch_leaks\.py:60 Net\.forward \+", r"a cache, a list or a dictionary that is never emptied\?"]),

@@ -155,6 +155,7 @@ def keys(browser, page):
     browser.key("Enter")
     check("Enter chooses the row that has the focus", settled(browser, "kept.chosen")["chosen"] ==
           browser.run("document.querySelector('tr.chosen').dataset.band"))
+    check("and the row keeps the focus", browser.run("document.activeElement === document.querySelector('tr.chosen')"))
 
 
 def frames(browser):
@@ -188,13 +189,15 @@ def views(browser, page):
 
 
 def any_address(browser, page):
-    for address in "view=99&by=nothing&from=5&to=1&flame=constructor&chosen=nobody", "view=-1&from=NaN&to=x&search=(", "%&%%=%E0%A4":
+    for address in ("view=99&by=nothing&from=5&to=1&flame=constructor&chosen=nobody", "view=-1&from=NaN&to=x&search=(", "%&%%=%E0%A4",
+                    "from=1000000000000000000&to=1000000000000000128", "from=0&to=1e-200", "from=1e25&to=1e26&a=1e25&b=-7"):
         fresh(browser, page, address)
         browser.key("f")                # writes the address again
         browser.key("l")
         now = settled(browser, "kept.view === '0' && kept.by === 'line' && kept.flame === 'freed'")
-        check(f"the page bears the address #{address}", float(now["from"]) < float(now["to"]) and not browser.errors,
-              (now, browser.errors))
+        end = browser.run("JSON.parse(document.getElementById('data').textContent).length_ns")
+        check(f"the page bears the address #{address}", 0 <= float(now["from"]) < float(now["to"]) <= end and
+              "chosen" not in now and 0 <= float(now.get("b", 0)) <= end and not browser.errors, (now, end, browser.errors))
 
 
 def main():

@@ -76,7 +76,7 @@ function makeBars(line, row, most) {
 }
 
 function makeRow(body, row, number, most) {
-	const line = make("tr", body, undefined, { tabindex: 0 });
+	const line = make("tr", body, undefined, { tabindex: 0, "data-key": number });
 	columns.forEach(column => makeCell(line, column, row));
 	makeBars(line, row, most);
 	const name = make("td", line, row.name);
@@ -92,6 +92,7 @@ function makeHead(head) {
 		const cell = make("th", head), isSorted = name === state.sort;
 		if (name) {
 			const button = make("button", cell, name === "name" ? state.table.replaceAll("_", " ") : name, { class: "link" });
+			button.dataset.key = name;
 			button.append(isSorted ? state.up ? " \u25b4" : " \u25be" : "");
 			button.onclick = () => set(isSorted ? { up: state.up ? 0 : 1 } : { sort: name, up: 0 });
 			cell.setAttribute("aria-sort", isSorted ? state.up ? "ascending" : "descending" : "none");
@@ -99,7 +100,7 @@ function makeHead(head) {
 	}
 }
 
-function showRows() {
+function fillRows() {
 	const table = shownTable(), rows = table ? shownRows() : [];
 	list.replaceChildren();
 	said.textContent = rows.length + (rows.length === 1 ? " row" : " rows");
@@ -114,6 +115,10 @@ function showRows() {
 	make("td", sum, rows.length < table.rows.length ? "in all, also what is not shown" : "in all");
 	if (rows.length > ROWS_SHOWN)
 		said.textContent += ", the first " + ROWS_SHOWN + " are shown";
+}
+
+function showRows() {
+	refill(list, fillRows);
 }
 
 // ---- the chosen row ----
@@ -172,7 +177,7 @@ function choose(number) {
 }
 
 function chooseNext(step) {
-	const numbers = shownRows().slice(0, ROWS_SHOWN).map(([, number]) => number);
+	const numbers = (shownTable() ? shownRows() : []).slice(0, ROWS_SHOWN).map(([, number]) => number);
 	const at = Math.max(0, Math.min(numbers.length - 1, numbers.indexOf(state.chosen) + step));
 	set({ chosen: numbers.length ? numbers[at] : null });
 	const line = list.querySelector("tr.chosen");

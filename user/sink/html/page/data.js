@@ -41,7 +41,7 @@ function unpack(text) {
 
 // A list of numbers that grows.
 function growing() {
-	let list = new Float64Array(1024), count = 0;
+	let list = new Float64Array(16), count = 0;
 	return {
 		push(value) {
 			if (count === list.length) {

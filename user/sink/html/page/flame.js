@@ -39,8 +39,7 @@ function keepsKey(part, key, chosen) {
 function makeFlame() {
 	const { a, b } = instants(), measure = measures[state.flame];
 	const root = { name: "all", bytes: 0, children: new Map() };
-	const band = model.bands.find(one => one.name === state.chosen);
-	const chosen = band && band.keys.length ? new Set(band.keys.map(({ series, key }) => series.keys[key])) : null;
+	const band = chosenBand(), chosen = band && new Set(band.keys.map(({ series, key }) => series.keys[key]));
 	for (const part of views[state.view].parts)
 		for (const series of [part.row.calls, part.row.blocks].filter(Boolean)) {
 			const then = liveAt(series, a), now = liveAt(series, b);
@@ -78,6 +77,7 @@ const WARM = ["#e8743b", "#eda24b", "#e0883f", "#f0b860"], COOL = ["#9db4c8", "#
 function makeNode({ node, path, x, width, depth }, root) {
 	const box = make("button", flame, width > 0.03 ? node.name : "", { class: "frame" });
 	const part = (100 * node.bytes / root.bytes).toFixed(1), colours = node.isOwn ? WARM : COOL;
+	box.dataset.key = path;
 	box.title = node.name + "\n" + bytesText(node.bytes) + ", " + part + " %";
 	box.style.cssText = "left:" + 100 * x + "%;width:calc(" + 100 * width + "% - 1px);top:" + 19 * depth + "px";
 	box.style.background = colours[node.name.length % colours.length];
@@ -87,7 +87,7 @@ function makeNode({ node, path, x, width, depth }, root) {
 	};
 }
 
-function showFlame() {
+function fillFlame() {
 	const root = makeFlame(), from = zoomed === null ? root : findPath(root, zoomed), list = [];
 	if (!from)
 		zoomed = null;
@@ -96,6 +96,11 @@ function showFlame() {
 		placeNodes(from || root, from ? zoomed || "" : "", 0, 1, 0, list);
 	list.forEach(one => makeNode(one, root));
 	flame.style.height = 19 * (1 + Math.max(0, ...list.map(one => one.depth))) + "px";
-	const of = state.chosen === null ? "" : " of the chosen band";
+	const ofBand = state.by === "use" ? " of all uses, by the stack traces of the chosen band" : " of the chosen band";
+	const of = state.chosen === null ? "" : ofBand;
 	flameSaid.textContent = root.bytes ? bytesText(root.bytes) + of : "nothing";
+}
+
+function showFlame() {
+	refill(flame, fillFlame);
 }

@@ -16,9 +16,10 @@ function bandAt(event) {
 
 function say(time, band) {
 	const total = model.total[indexAt(model.times, time)] || 0;
-	const near = model.moments.find(moment => Math.abs(moment.time - time) < (state.to - state.from) / 300);
+	const reach = (state.to - state.from) / 300, apart = moment => Math.abs(moment.time - time);
+	const near = model.moments.reduce((best, one) => apart(one) < (best ? apart(best) : reach) ? one : best, null);
 	const iteration = iterationAt(time);
-	const text = [timeText(time), iteration === null ? "" : "   iteration " + iteration, "   sum " + bytesText(total),
+	const text = [timeText(time), iteration && "   " + iteration, "   sum " + bytesText(total),
 		boundsText("   ", sumBoundsAt(time)),
 		band ? "\n" + bytesText(valueAt(band, time)) + "  " + band.name + boundsText("\n", bandBoundsAt(band, time)) : "",
 		near ? "\n" + WHY[near.why] + (near.why === ITERATION ? " " + near.number : "") : ""].join("");
@@ -38,9 +39,7 @@ function showTip(event, text) {
 // ---- time ----
 
 function showSpan(from, span) {
-	const length = Math.min(LENGTH, Math.max(Math.min(1000, LENGTH), span));
-	state.from = Math.max(0, Math.min(from, LENGTH - length));
-	state.to = state.from + length;
+	[state.from, state.to] = spanWithin(from, span);
 	writeAddress();
 	redraw();
 }
@@ -72,6 +71,8 @@ function showTableSoon() {
 }
 
 overlay.onpointerdown = event => {
+	if (event.button)
+		return;
 	dragged = { time: timeAt(event), x: event.clientX, shift: event.shiftKey };
 	overlay.setPointerCapture(event.pointerId);
 };
@@ -106,6 +107,10 @@ overlay.onpointerup = event => {
 	update();
 };
 
+overlay.onpointercancel = () => {
+	dragged = null;
+};
+
 overlay.onpointerleave = () => {
 	state.cursor = null;
 	tip.hidden = true;
@@ -125,7 +130,7 @@ overlay.addEventListener("wheel", event => {
 function moveCursor(part) {
 	const span = state.to - state.from;
 	state.cursor = Math.min(state.to, Math.max(state.from, (state.cursor === null ? state.from : state.cursor) + part * span));
-	say(state.cursor, model.bands.find(band => band.name === state.chosen) || null);
+	say(state.cursor, chosenBand());
 	redrawOverlay();
 }
 

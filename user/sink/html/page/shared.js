@@ -91,6 +91,15 @@ function set(change) {
 	update();
 }
 
+// Fills a part of the page again. What had the focus has it afterwards.
+function refill(parent, fill) {
+	const active = document.activeElement, key = parent.contains(active) ? active.dataset.key : undefined;
+	fill();
+	const same = key === undefined ? null : [...parent.querySelectorAll("[data-key]")].find(one => one.dataset.key === key);
+	if (same)
+		same.focus({ preventScroll: true });
+}
+
 function next(list, one) {
 	return list[(list.indexOf(one) + 1) % list.length];
 }

@@ -52,9 +52,10 @@ if (model) {
 		showTable();
 		draw();
 	});
+	addEventListener("afterprint", redraw);
 } else {
-	for (const part of [bar, chart, below, events])
+	for (const part of [bar, chart, below, events, help])
 		part.hidden = true;
-	said.textContent = "There is no memory over time: no memory on a GPU was seen.";
+	said.textContent = "There is no memory over time: no allocation on a GPU was seen.";
 }
 update();

@@ -12,16 +12,29 @@ function readAddress() {
 	state.view = views[state.view] ? state.view : 0;
 	state.by = GROUPS.includes(state.by) ? state.by : "line";
 	state.flame = Object.hasOwn(FLAMES, state.flame) ? state.flame : "grown";
-	if (!(state.to > state.from))
-		[state.from, state.to] = [0, LENGTH];
+	[state.from, state.to] = state.to > state.from ? spanWithin(state.from, state.to - state.from) : [0, LENGTH];
+	for (const name of ["a", "b", "cursor"])
+		state[name] = state[name] === null ? null : Math.max(0, Math.min(LENGTH, state[name]));
+}
+
+// A part of the time that can be drawn: its beginning and its end.
+function spanWithin(from, span) {
+	const length = Math.min(LENGTH, Math.max(Math.min(1000, LENGTH), span)), begin = Math.max(0, Math.min(from, LENGTH - length));
+	return [begin, begin + length];
 }
 
 // ---- the model of what is shown ----
 
 let model = null;
 
+function chosenBand() {
+	return model.bands.find(band => band.name === state.chosen) || null;
+}
+
 function load() {
 	model = views.length ? makeModel(views[state.view], state.by, state.cached) : null;
+	if (model && !chosenBand())
+		state.chosen = null;
 }
 
 function stackMatches(key) {
@@ -64,7 +77,7 @@ function instants() {
 	if (!chosen.length)
 		return { a: 0, b: fullestTime(), names: ["at the beginning", "when most was held"] };
 	if (chosen.length === 1)
-		return { a: 0, b: chosen[0], names: ["at the beginning", "at A"] };
+		return { a: 0, b: chosen[0], names: ["at the beginning", state.a === null ? "at B" : "at A"] };
 	return { a: chosen[0], b: chosen[1], names: ["at A", "at B"] };
 }
 

@@ -15,13 +15,13 @@ function makeRow(body, row, style) {
 	cell.append(row.band.name);
 	if (row.band.uses.length)
 		make("span", cell, "  " + row.band.uses.join(", "), { class: "dim" });
-	line.dataset.band = row.band.name;
+	line.dataset.band = line.dataset.key = row.band.name;
 	line.classList.toggle("chosen", row.band.name === state.chosen);
 	line.onclick = () => choose(row.band.name);
 	line.onkeydown = event => event.key === "Enter" && choose(row.band.name);
 }
 
-function showTable() {
+function fillTable() {
 	const { a, b, names } = instants(), style = getComputedStyle(document.documentElement);
 	table.replaceChildren();
 	const head = make("tr", make("thead", table));
@@ -39,9 +39,13 @@ function showTable() {
 	make("td", sum, expression ? "all, also what the search leaves out" : "all");
 }
 
+function showTable() {
+	refill(table, fillTable);
+}
+
 // The stack traces of the chosen band, the largest at the second instant first.
 function showStacks() {
-	const band = model.bands.find(one => one.name === state.chosen), { b, names } = instants(), lives = new Map();
+	const band = chosenBand(), { b, names } = instants(), lives = new Map();
 	stacks.replaceChildren();
 	if (!band || !band.keys.length)
 		return;
@@ -54,7 +58,8 @@ function showStacks() {
 		q.bytes - p.bytes || q.key[2] - p.key[2]);
 	make("h2", stacks, band.name);
 	for (const { key, bytes } of list.slice(0, STACKS_SHOWN)) {
-		make("div", stacks, bytesText(bytes) + " " + names[1] + ", " + bytesText(key[2]) + " at the peak of its process",
+		const held = bytesText(bytes) + (state.by === "use" ? " of all uses " : " ") + names[1];
+		make("div", stacks, held + ", " + bytesText(key[2]) + " at the peak of its process",
 			{ class: "dim" });
 		const trace = make("pre", stacks);
 		for (const symbol of framesOf(key))

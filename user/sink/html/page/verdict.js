@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What stands out, with links to its band, its stack trace and its events. */
 
-// The newest moment at which a band held the most: a program that has ended holds nothing at its end.
-function newestMost(band) {
-	const at = band ? band.values.lastIndexOf(band.peak) : -1;
-	return at < 0 ? LENGTH : model.times[at];
+// The newest moment since then at which a band held the most: a program that has ended holds nothing at its end.
+function newestMost(band, since) {
+	let best = -1;
+	for (let i = 0; band && i < model.times.length; i++)
+		if (model.times[i] > since && (best < 0 || band.values[i] >= band.values[best]))
+			best = i;
+	return best < 0 ? LENGTH : model.times[best];
 }
 
 // The moments between which a finding shows; null where there are none.
@@ -15,7 +18,7 @@ function spanOf(finding, band) {
 	if (["leak", "kept"].includes(finding.name) && iterations.length > 1)
 		return { a: iterations[Math.min(2, iterations.length - 2)].time, b: iterations[iterations.length - 1].time };
 	if (finding.name === "growth")
-		return { a: finding.since_ns, b: newestMost(band) };
+		return { a: finding.since_ns, b: newestMost(band, finding.since_ns) };
 	return null;
 }
 
@@ -34,7 +37,7 @@ function goTo(finding) {
 	[state.a, state.b] = span ? [span.a, span.b] : [null, null];
 	if (span) {
 		const room = 0.1 * (span.b - span.a);
-		[state.from, state.to] = [Math.max(0, span.a - room), Math.min(LENGTH, span.b + room)];
+		[state.from, state.to] = spanWithin(span.a - room, span.b - span.a + 2 * room);
 	}
 	state.flame = finding.name === "out_of_memory" ? "live" : "grown";
 	update();
@@ -87,19 +90,17 @@ function showAbout() {
 
 // How exact the picture is, and what it lacks.
 function showBounds() {
-	const frames = model.series.reduce((sum, series) => sum + series.frame_count, 0), left = WHY.map(() => 0);
-	for (const series of model.series)
-		series.left_out.forEach((count, why) => left[why] += why ? count : 0);
+	const left = WHY.map((_, why) => mostOf(model.series.map(series => series.left_out[why] || 0)));
 	const slot = Math.max(...model.series.map(series => series.slot_ns));
 	const merged = model.series.reduce((sum, series) => sum + series.keys_merged, 0);
-	const late = views[state.view].parts.filter(({ process }) => !process.from_start).map(({ process }) =>
-		processName(process) + " was attached at " + timeText(process.attach_ns) + ": older memory is not shown.");
+	const late = [...new Set(views[state.view].parts.filter(({ process }) => !process.from_start).map(({ process }) =>
+		processName(process) + " was attached at " + timeText(process.attach_ns) + ": older memory is not shown."))];
 	bounds.textContent = [
-		"Exact at " + frames + " moments: the peak, requests that failed, marks, ends of iterations, and a moment about each " +
-			(slot / 1e6).toPrecision(2) + " ms where memory changed. Between two moments, the pointer shows the least and " +
-			"the most that the sum and a band can have been.",
+		"Exact at " + model.times.length + " moments: the peak, requests that failed, marks, ends of iterations, and a " +
+			"moment about each " + spanText(slot) + " where memory changed. Between two moments, the pointer shows " +
+			"the least and the most that the sum and a band can have been.",
 		...SHOWN.filter(why => left[why]).map(why =>
-			left[why] + " x " + WHY[why] + " without an exact moment."),
+			"Of a kind of moment (" + WHY[why] + "), " + left[why] + " are not exact."),
 		merged ? merged + " allocations are shown without their stack trace, for want of room." : "", ...late,
 	].filter(Boolean).join(" ");
 }
