@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,6 +19,7 @@
 #include "core/ledger/ledger_state.h"
 #include "core/lives/lives.h"
 #include "core/pipeline/pipeline.h"
+#include "each_recording.h"
 #include "source/reader.h"
 
 #define BLOCKS 0x4000u       /* in a key, beside the number of a GPU */
@@ -199,23 +199,17 @@ static void replay(struct story *s, const char *path)
 	pipeline_free(pl);
 }
 
+static void replay_one(void *story, const char *path)
+{
+	replay(story, path);
+}
+
 static void every_recording(void **state)
 {
-	static const char *const patterns[] = { "*.gmt", "kept/*.gmt", "found/*.gmt" };
-	const char *folder = getenv("GMT_TEST_DATA");
 	struct story s = { 0 };
 
 	(void)state;
-	for (unsigned int i = 0; i < 3; i++) {
-		char pattern[512];
-		glob_t found;
-
-		snprintf(pattern, sizeof(pattern), "%s/%s", folder ? folder : "tests/data", patterns[i]);
-		assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-		for (size_t n = 0; n < found.gl_pathc; n++)
-			replay(&s, found.gl_pathv[n]);
-		globfree(&found);
-	}
+	each_recording(replay_one, &s);
 	print_message("%zu lives, %zu looks, %zu calls, %zu processes, %zu asked, %zu requests\n", s.lives, s.looks, s.calls,
 		      s.processes, s.asked, s.requests);
 	assert_true(s.lives > 1000 && s.looks > 1000 && s.calls > 1000 && s.processes > 10 && s.asked && s.requests);

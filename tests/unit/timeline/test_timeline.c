@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,6 +20,7 @@
 #include "core/ledger/process.h"
 #include "core/pipeline/pipeline.h"
 #include "core/timeline/timeline.h"
+#include "each_recording.h"
 #include "records.h"
 #include "source/reader.h"
 
@@ -173,26 +173,24 @@ static struct looks replay(const char *path, uint64_t points)
 	return all;
 }
 
+struct recordings {
+	uint64_t points;
+	struct looks *sum;
+};
+
+static void check_recording(void *arg, const char *path)
+{
+	const struct recordings *of = arg;
+	struct looks all = replay(path, of->points);
+
+	of->sum->count += all.count;
+	of->sum->frames += all.frames;
+	of->sum->inexact += all.inexact;
+}
+
 static void check_recordings(uint64_t points, struct looks *sum)
 {
-	static const char *const patterns[] = { "*.gmt", "kept/*.gmt", "found/*.gmt" };
-	const char *folder = getenv("GMT_TEST_DATA");
-
-	for (unsigned int i = 0; i < 3; i++) {
-		char pattern[512];
-		glob_t found;
-
-		snprintf(pattern, sizeof(pattern), "%s/%s", folder ? folder : "tests/data", patterns[i]);
-		assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-		for (size_t n = 0; n < found.gl_pathc; n++) {
-			struct looks all = replay(found.gl_pathv[n], points);
-
-			sum->count += all.count;
-			sum->frames += all.frames;
-			sum->inexact += all.inexact;
-		}
-		globfree(&found);
-	}
+	each_recording(check_recording, &(struct recordings){ points, sum });
 }
 
 static void every_recording(void **state)
