@@ -7,32 +7,19 @@ import sqlite3
 import sys
 
 import lib
-from lib import C10, GPU_A, GPU_B, Skip, Target, Tool, check, equal
+from c10lib import DEVICES, truth_of, whole_run
+from lib import Skip, check, equal
 
 sys.path.insert(0, os.path.join(lib.TOP, "tests"))
 import perfettolib  # noqa: E402
 import pproflib  # noqa: E402
 
-DEVICES = {0: GPU_B, 1: GPU_A}      # as CUDA numbers them
-def truth_of(out):
-    lines = (line.split("=") for line in out.splitlines() if line.startswith("torch."))
-    return {tuple(key.split(".", 2)[1:]): int(value) for key, value in lines}
-
 
 def written():
     """(the beginning of the files' names, the program's pid, its own numbers): one run writes all files."""
     stem = os.path.join(lib.folder(), "run.")
-    target = Target("torch", C10, hold="loaded,end")
-    target.wait("loaded")
-    tool = Tool("-p", str(target.pid), *(word for suffix in ("pb.gz", "perfetto-trace", "sqlite")
-                                         for word in ("-o", stem + suffix))).ready()
-    target.go()
-    target.wait("end")          # a process that has ended takes the names of its functions along
-    tool.stop()
-    target.go()
-    status, out = target.finish()
-    equal(status, 0, "exit status")
-    return stem, target.pid, truth_of(out)
+    pid, out = whole_run(*(word for suffix in ("pb.gz", "perfetto-trace", "sqlite") for word in ("-o", stem + suffix)))
+    return stem, pid, truth_of(out)
 
 
 def in_pprof(path, truth):

@@ -5,17 +5,11 @@ import os
 import sys
 
 import lib
-from lib import C10, GPU_A, GPU_B, MIB, Target, Tool, check, equal
+from c10lib import DEVICES, truth_of, whole_run
+from lib import C10, GPU_B, MIB, Target, Tool, check, equal
 
 sys.path.insert(0, os.path.join(lib.TOP, "tests"))
 import vizlib  # noqa: E402
-
-DEVICES = {0: GPU_B, 1: GPU_A}      # as CUDA numbers them
-
-
-def truth_of(out):
-    lines = (line.split("=") for line in out.splitlines() if line.startswith("torch."))
-    return {tuple(key.split(".", 2)[1:]): int(value) for key, value in lines}
 
 
 def compare(path, out):
@@ -41,15 +35,7 @@ def begins_with(frames, name):
 def from_start():
     """from before the first allocation: blocks, segments and the peak are the allocator's own, with stacks"""
     path = os.path.join(lib.folder(), "run.pickle")
-    target = Target("torch", C10, hold="loaded,end")
-    target.wait("loaded")
-    tool = Tool("-p", str(target.pid), "-o", path).ready()
-    target.go()
-    target.wait("end")      # a process that has ended takes the names of its functions along
-    tool.stop()
-    target.go()
-    status, out = target.finish()
-    equal(status, 0, "exit status")
+    _, out = whole_run("-o", path)
     snapshot = compare(path, out)
     check({"segment_alloc", "segment_free", "alloc", "free_requested", "free_completed"} == actions(snapshot, 0),
           actions(snapshot, 0))

@@ -5,14 +5,10 @@ import json
 import os
 
 import lib
+from c10lib import truth_of
 from lib import C10, C10_ENDBR, GPU_A, GPU_B, Target, Tool, check, equal, process_of, row_of
 
 BACKENDS = {GPU_B: "native", GPU_A: "expandable_segments"}
-
-
-def truth_of(out, of="torch."):
-    lines = (line.split("=") for line in out.splitlines() if line.startswith(of))
-    return {tuple(key.split(".", 2)[1:]): int(value) for key, value in lines}
 
 
 def seen(process, uuid):
