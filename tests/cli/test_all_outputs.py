@@ -31,8 +31,9 @@ INSTANTS, OF_A_KIND = 10, 6
 ALIVE = ("SELECT {0} FROM {1} t JOIN gpu g ON g.id = t.gpu WHERE process = ? AND birth_ns <= ? AND"
          " (death_ns IS NULL OR death_ns > ?){2}")
 SERIES = {"allocated": ("calls", "allocation", " AND place = 'gpu'"), "tensors": ("blocks", "block", "")}
-# What page and trace know exactly, for the process that the moment is of. The page has no moment at the peak alone.
-EXACT = {"peak": {"trace, allocated"}, "mark": {"page, allocated", "trace, allocated", "page, tensors", "trace, tensors"},
+# What page and trace know exactly, for the process that the moment is of.
+EXACT = {"peak": {"page, allocated", "trace, allocated"},
+         "mark": {"page, allocated", "trace, allocated", "page, tensors", "trace, tensors"},
          "iteration": {"page, tensors", "trace, tensors"}}
 EXACT["request"] = EXACT["window"] = EXACT["mark"]
 
