@@ -27,6 +27,8 @@ SYMBOLS = {
 }
 STACKS = {101: [1, 2, 3], 102: [1, 3, 4]}
 
+WORKED_FOR = "gpumemtrace: the thread with the frames above worked for"
+
 
 def replay(*words):
     done = subprocess.run([BIN, "replay", *words], capture_output=True, timeout=PATIENCE)
@@ -285,6 +287,23 @@ print(viz.compare(one["segments"], other["segments"]))
 """
 
 
+def waiting(folder):
+    """A backward allocates in a thread of autograd, whose own frames have no line of the program."""
+    rc, _, err = replay("-q", "-o", folder + "/waited.pickle", os.path.join(TOP, "tests/data/found/h200-logits.gmt"))
+    with_line, wrong = 0, []
+    for event in (e for trace in vizlib.load(folder + "/waited.pickle")["device_traces"] for e in trace):
+        names = [frame["name"] for frame in event["frames"]]
+        if "torch::autograd::Engine::thread_main" not in names or not any("CachingAllocator" in name for name in names):
+            wrong += [names] if WORKED_FOR in names else []
+            continue
+        asked = event["frames"][names.index(WORKED_FOR):] if WORKED_FOR in names else []
+        line = [f["line"] for f in asked if f["filename"].endswith("train.py") and f["name"] == "train"]
+        with_line += line == [69]
+        wrong += [names] if line != [69] else []
+    check("below the frames of a thread of autograd stand those of the line that called backward()",
+          rc == 0 and with_line > 10000 and not wrong, (err, with_line, len(wrong), wrong[:1]))
+
+
 def folded_sum(text, what):
     return sum(int(line.rsplit(" ", 1)[1]) for line in text.splitlines() if what in line)
 
@@ -374,6 +393,7 @@ def main():
         window(folder)
         training(folder)
         real(folder)
+        waiting(folder)
         memory_viz(path, folder)
         viewer(path, folder)
     sys.exit(cases.done())

@@ -23,3 +23,10 @@ bool waiting_add(struct hash *waiting, uint32_t stack_id, uint32_t id)
 		of->ids[of->count++] = id;
 	return true;
 }
+
+uint32_t waiting_only(const struct hash *waiting, uint32_t stack_id)
+{
+	const struct waiting_ids *of = waiting ? hash_get(waiting, stack_id) : NULL;
+
+	return of && of->count == 1 && !of->is_uncertain ? of->ids[0] : 0;
+}

@@ -25,4 +25,8 @@ struct waiting_ids {
  * it is not known who waited. False: there are too many stacks, and the new one is not added. */
 bool waiting_add(struct hash *waiting, uint32_t stack_id, uint32_t id);
 
+/* The only stack that ever waited for an allocation by the stack; 0: nobody, several, or it is not certain. NULL is
+ * fine. */
+uint32_t waiting_only(const struct hash *waiting, uint32_t stack_id);
+
 #endif

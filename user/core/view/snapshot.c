@@ -5,7 +5,10 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
+#include "core/framework/framework.h"
+#include "core/framework/frameworks.h"
 #include "core/framework/segments.h"
+#include "core/framework/waiting.h"
 #include "core/history/history.h"
 #include "core/history/window.h"
 #include "core/ledger/alloc.h"
@@ -150,12 +153,17 @@ static void add_marks(struct snapshot *s, const struct snapshot_index *x, uint32
 	}
 }
 
+static const struct hash *waiting_of(const struct history *h, const struct process *p)
+{
+	return h->frameworks ? framework_waiting(frameworks_of(h->frameworks, p)) : NULL;
+}
+
 void snapshot_build_from(const struct snapshot_index *x, uint32_t process, struct snapshot *out)
 {
 	struct window w;
 
 	history_window(x->h, process, &w);
-	*out = (struct snapshot){ 0 };
+	*out = (struct snapshot){ .waiting = waiting_of(x->h, x->h->processes[process].of) };
 	add_segments(out, &w);
 	for (unsigned int i = 0; i < w.unseen_count; i++)
 		add_unseen(out, &w, i);
@@ -194,4 +202,9 @@ void snapshot_free(struct snapshot *s)
 	free(s->blocks);
 	free(s->marks);
 	*s = (struct snapshot){ 0 };
+}
+
+uint32_t snapshot_waited(const struct snapshot *s, uint32_t stack_id)
+{
+	return waiting_only(s->waiting, stack_id);
 }

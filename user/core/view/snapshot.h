@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct hash;
 struct history;
 struct snapshot_index;
 struct window;
@@ -42,6 +43,7 @@ enum snapshot_action {
 	X(BEFORE, "gpumemtrace: allocated before tracing began")                  \
 	X(FREED, "gpumemtrace: the memory that is freed here was allocated by")   \
 	X(EARLIER, "gpumemtrace: allocated before the events in this file, by")   \
+	X(WORKED_FOR, "gpumemtrace: the thread with the frames above worked for")   \
 	X(MISSED, "gpumemtrace: the allocation was not seen")                     \
 	X(GUESSED, "gpumemtrace: allocated before tracing began; the size is a guess") \
 	X(UNSEEN, "gpumemtrace: everything that PyTorch allocated before tracing began; the address is made up")
@@ -95,6 +97,7 @@ struct snapshot {
 	size_t block_count;
 	struct snapshot_mark *marks;     /* the oldest first */
 	size_t mark_count;
+	const struct hash *waiting;      /* the process's struct waiting_ids by stack id (waiting.h); NULL: none */
 	unsigned int device_count;       /* greater than every device number */
 	bool is_expandable;              /* at least one of PyTorch's segments is */
 	uint64_t dropped;                /* older events that were not kept, of all processes */
@@ -107,6 +110,9 @@ void snapshot_build_from(const struct snapshot_index *x, uint32_t process, struc
 /* Drops the segments and events of other devices; wanted[] is by CUDA ordinal. The numbers of devices stay. */
 void snapshot_keep_devices(struct snapshot *snapshot, const bool *wanted);
 void snapshot_free(struct snapshot *snapshot);
+
+/* The stack that waited while a thread of autograd allocated by this stack (waiting_only()); 0: none. */
+uint32_t snapshot_waited(const struct snapshot *snapshot, uint32_t stack_id);
 
 static inline enum snapshot_why snapshot_why_of(uint32_t stack_id)
 {

@@ -20,10 +20,11 @@
 struct writer {
 	struct pickle p;
 	const struct frames *frames;
+	const struct snapshot *snapshot;
 	int64_t wall_ns;
 	bool has_categories;
 	const struct snapshot_event *unknown; /* shown without its category; NULL: no such event is needed */
-	struct hash stacks;      /* uint32_t: number of the kept list; by stack and why */
+	struct hash stacks;      /* uint32_t: number of the kept list; by stack, why and who waited */
 	struct hash symbols;     /* uint32_t: number of the kept dictionary */
 };
 
@@ -84,33 +85,57 @@ static void write_remark(struct writer *w, enum snapshot_why why)
 	pickle_dict_end(&w->p);
 }
 
-/* Writes the frames, the innermost first. */
+static void write_symbols(struct writer *w, struct pickle_list *items, uint32_t stack)
+{
+	uint32_t count;
+	const uint32_t *list = frames_list(w->frames, stack, &count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		pickle_list_next(&w->p, items);
+		write_symbol(w, list[i]);
+	}
+}
+
+static void write_why(struct writer *w, struct pickle_list *items, enum snapshot_why why)
+{
+	pickle_list_next(&w->p, items);
+	write_remark(w, why);
+}
+
+/* Stacks that are written alike have one key. */
+_Static_assert(FRAMES_STACKS_MAX + FRAMES_FIRST < 1U << 24, "a stack takes 24 bits of a key");
+
+static uint64_t stack_key(uint32_t stack, uint32_t waited, enum snapshot_why why)
+{
+	return (uint64_t)why << 48 | (uint64_t)waited << 24 | stack;
+}
+
+/* Writes the frames, the innermost first. The frames of a thread of autograd are followed by those of the line that
+ * waited for the thread. */
 static void write_stack(struct writer *w, uint32_t stack_id, enum snapshot_why why)
 {
-	uint32_t stack = frames_of(w->frames, stack_id), count, *number;
-	const uint32_t *list = frames_list(w->frames, stack, &count);
+	uint32_t stack = frames_of(w->frames, stack_id);
+	uint32_t waited = frames_of(w->frames, snapshot_waited(w->snapshot, stack_id));
+	uint32_t *number;
 	struct pickle_list items;
 	bool is_new;
 
 	pickle_word(&w->p, "frames");
-	number = hash_put(&w->stacks, (uint64_t)why << 32 | stack, &is_new);
+	number = hash_put(&w->stacks, stack_key(stack, waited, why), &is_new);
 	if (!is_new) {
 		pickle_again(&w->p, *number);
 		return;
 	}
 	pickle_list_begin(&w->p, &items);
 	*number = pickle_keep(&w->p);
-	if (why != SNAPSHOT_WHY_NONE) {
-		pickle_list_next(&w->p, &items);
-		write_remark(w, why);
-	}
-	if (stack == FRAMES_NOT_NAMED) {
-		pickle_list_next(&w->p, &items);
-		write_remark(w, SNAPSHOT_WHY_NOT_NAMED);
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		pickle_list_next(&w->p, &items);
-		write_symbol(w, list[i]);
+	if (why != SNAPSHOT_WHY_NONE)
+		write_why(w, &items, why);
+	if (stack == FRAMES_NOT_NAMED)
+		write_why(w, &items, SNAPSHOT_WHY_NOT_NAMED);
+	write_symbols(w, &items, stack);
+	if (waited >= FRAMES_FIRST) {
+		write_why(w, &items, SNAPSHOT_WHY_WORKED_FOR);
+		write_symbols(w, &items, waited);
 	}
 	pickle_list_end(&w->p, &items);
 }
@@ -271,8 +296,8 @@ static void write_annotations(struct writer *w, const struct snapshot *s)
 
 static void write_snapshot(struct out *out, const struct sink_history *history, const struct sink_opts *opts)
 {
-	struct writer w = { .frames = history->frames, .wall_ns = history->wall_ns };
 	const struct snapshot *s = history->snapshot;
+	struct writer w = { .frames = history->frames, .snapshot = s, .wall_ns = history->wall_ns };
 
 	(void)opts;
 	hash_init(&w.stacks, sizeof(uint32_t));
