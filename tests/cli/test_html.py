@@ -266,7 +266,8 @@ def settle(browser, part):
 
 def leads(browser):
     text = browser.run("document.body.innerText")
-    check("what stands out comes first", 0 < text.find("LEAK") < text.find("Memory over time") < text.find("Report"), text[:200])
+    places = [text.find(part) for part in ("LEAK", "Memory over time", "Report", "Single events")]
+    check("what stands out comes first, single events last", places == sorted(places) and min(places) >= 0, (places, text[:200]))
     browser.run("document.querySelector('.finding button').click()")
     settle(browser, "chosen=train.py%3A120%20logits")
     check("a finding leads to its band, its stack trace and its moments", "train.py:212" in browser.run("document.body.innerText") and

@@ -49,13 +49,15 @@ Object.entries(FLAMES).forEach(([name, text]) => make("option", flameChoice, tex
 switches.libraries = makeSwitch(flameBar, "libraries", "frames of libraries", "");
 const flameSaid = make("span", flameBar, "", { class: "dim" });
 const flame = make("div", right, undefined, { id: "flame" });
-const events = make("section", front, undefined, { "aria-label": "single events" });
-make("h2", events, "Single events");
-const eventLinks = make("div", events, undefined, { class: "links" });
-const eventsSaid = make("p", events, "", { class: "dim" });
-const eventTable = make("table", events, undefined, { tabindex: -1, id: "events" });
 const bounds = make("p", front, undefined, { class: "dim" });
 const help = make("p", front, "Drag: two instants, A and B. Shift and drag, or the wheel: zoom; the wheel to the side, or Shift and the " +
 	"wheel: pan. Keys: left and right move, with Shift they pan; up and down choose a band; + and - zoom; a and b set " +
 	"the instants; p is the peak; g groups; v is the next view; f is the next flame graph; l hides libraries; " +
 	"e goes to the single events; / searches; t is dark or light; Escape shows all.", { id: "help", class: "dim" });
+
+// The longest part comes last, behind the report's text.
+const events = make("section", document.getElementById("page"), undefined, { "aria-label": "single events" });
+make("h2", events, "Single events");
+const eventLinks = make("div", events, undefined, { class: "links" });
+const eventsSaid = make("p", events, "", { class: "dim" });
+const eventTable = make("table", events, undefined, { tabindex: -1, id: "events" });
