@@ -74,7 +74,7 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,ledger,alloc balance bind books calls checkpoint context driver_records dump_records \
                              ended ends framework_records graph held import ledger life overlap pool process \
                              process_tables stack_ends streams vmm vmm_object) \
-            $(call in,framework,categories category framework framework_view frameworks iteration_marks phase_line phases \
+            $(call in,framework,categories category framework framework_view frameworks iteration_end iteration_marks phase_line phases \
                                 recent rises segments sizes torch_silent waiting) \
             $(call in,oom,oom_ask oom_dump oom_gpus oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \

@@ -7,6 +7,7 @@
 #include "base/xalloc.h"
 #include "core/framework/framework_state.h"
 #include "core/framework/frameworks.h"
+#include "core/framework/iteration_end.h"
 #include "core/ledger/ledger_state.h"
 #include "core/lives/life_takers.h"
 #include "core/lives/live_process.h"
@@ -242,20 +243,18 @@ static void give_moment(struct lives *l, const struct process *p, const struct l
 static void tell_iteration(struct lives *l, const struct delta *d, unsigned int ordinal)
 {
 	const struct framework *f = frameworks_of(l->frameworks, d->p);
-	const struct phase_line *line = f ? phases_line(&f->phases, ordinal) : NULL;
-	uint32_t *known = &live_process_device(live_process_of(l, d->p), ordinal)->iteration;
+	struct live_device *device = live_process_device(live_process_of(l, d->p), ordinal);
+	uint32_t ended = iteration_end(f, ordinal, &device->iteration);
 	unsigned int row;
 
-	if (!line || line->now.iteration == *known)
+	if (!ended)
 		return;
 	row = f->devices[ordinal].row;
-	if (*known)
-		give_moment(l, d->p, &(struct life_moment){
-			.why = LIFE_AT_ITERATION, .at = newest_change(l, d->ts_ns), .number = *known,
-			.ordinal = (uint8_t)ordinal, .gpu = (int16_t)gpu_of_row(d->p, row),
-			.bytes = d->p->account.rows[row].attributed.live,
-		});
-	*known = line->now.iteration;
+	give_moment(l, d->p, &(struct life_moment){
+		.why = LIFE_AT_ITERATION, .at = newest_change(l, d->ts_ns), .number = ended,
+		.ordinal = (uint8_t)ordinal, .gpu = (int16_t)gpu_of_row(d->p, row),
+		.bytes = d->p->account.rows[row].attributed.live,
+	});
 }
 
 static void begin_block(struct lives *l, const struct delta *d)

@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
+#include "core/framework/iteration_end.h"
 #include "core/ledger/process.h"
 #include "core/timeline/series_parts.h"
 #include "core/terms/names.h"
@@ -263,14 +264,10 @@ static void see_resize(struct timeline *t, const struct delta *d)
 static void end_iteration(struct timeline *t, const struct delta *d, struct timeline_device *device,
 			  unsigned int ordinal)
 {
-	const struct framework *f = frameworks_of(t->frameworks, d->p);
-	const struct phase_line *line = f ? phases_line(&f->phases, ordinal) : NULL;
+	uint32_t ended = iteration_end(frameworks_of(t->frameworks, d->p), ordinal, &device->iteration);
 
-	if (!line || line->now.iteration == device->iteration)
-		return;
-	if (device->iteration)
-		series_moment(&device->blocks, SERIES_ITERATION, device->iteration, d->ts_ns - 1);
-	device->iteration = line->now.iteration;
+	if (ended)
+		series_moment(&device->blocks, SERIES_ITERATION, ended, d->ts_ns - 1);
 }
 
 /* What a block was for is known at its end. */
