@@ -15,11 +15,13 @@
 #include "core/ledger/process.h"
 #include "core/oom/oom_requests.h"
 #include "core/pipeline/pipeline.h"
+#include "core/timeline/timeline.h"
 #include "core/view/oom_view.h"
 #include "say.h"
 #include "sink/oom/oom_sinks.h"
 
-#define TIMELINE_POINTS (1 << 20)     /* 128 MiB, with TIMELINE_POINT_BYTES each */
+#define TIMELINE_POINTS (1 << 20)     /* at most: 128 MiB, with TIMELINE_POINT_BYTES each */
+#define TIMELINE_SHARE 8              /* such a part of --memory at most; lists that grow may take twice as much */
 
 const struct sink *outputs_format(const struct options *options)
 {
@@ -51,6 +53,14 @@ bool outputs_want(const struct options *options, enum sink_want want)
 	return false;
 }
 
+/* The room for memory over time. */
+static uint64_t timeline_points(const struct options *options)
+{
+	uint64_t points = options->memory_bytes / TIMELINE_SHARE / TIMELINE_POINT_BYTES;
+
+	return points < TIMELINE_POINTS ? points : TIMELINE_POINTS;
+}
+
 struct pipeline *outputs_pipeline(const struct options *options)
 {
 	bool has_dumps = options->command == CLI_TRACE || options->command == CLI_OOM;
@@ -62,7 +72,7 @@ struct pipeline *outputs_pipeline(const struct options *options)
 	for (size_t i = 0; sinks[i]; i++)
 		wanted.keeps_ended |= options->files[i] && sinks[i]->write_history;
 	if (outputs_want(options, SINK_WANTS_TIMELINE))
-		wanted.timeline_points = TIMELINE_POINTS;
+		wanted.timeline_points = timeline_points(options);
 	wanted.keeps_lives = outputs_want(options, SINK_WANTS_LIVES);
 	wanted.keeps_all_lives = options->events == CLI_EVENTS_ALL;
 	if (wanted.keeps_ended || has_dumps)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@
 #include "core/ledger/ledger_state.h"
 #include "core/ledger/process.h"
 #include "core/pipeline/pipeline.h"
+#include "core/timeline/series_parts.h"
 #include "core/timeline/timeline.h"
 #include "each_recording.h"
 #include "records.h"
@@ -211,11 +213,12 @@ static void every_recording(void **state)
 #define PROCESSES 1000       /* 2 series each; a third never ends */
 #define STACKS 100
 
-/* What a series may take once it is full. */
+/* What the lists of a series take, with their room. */
 static size_t bytes_of(const struct series *s)
 {
 	assert_true(s->point_count <= s->points_most && s->frame_count <= s->frames_most);
-	return s->points_most * sizeof(*s->points) + s->frames_most * (sizeof(*s->frames) + sizeof(*s->parts));
+	return malloc_usable_size(s->points) + malloc_usable_size(s->frames) + malloc_usable_size(s->parts) +
+	       malloc_usable_size(s->keys) + malloc_usable_size(s->changed) + malloc_usable_size(s->sums.list);
 }
 
 static size_t bytes_of_all(const struct timeline *t)
@@ -225,6 +228,9 @@ static size_t bytes_of_all(const struct timeline *t)
 	for (uint32_t i = 0; i < t->process_count; i++)
 		for (unsigned int n = 0; n < t->processes[i].line_count; n++)
 			bytes += bytes_of(&t->processes[i].lines[n]->calls) + bytes_of(&t->processes[i].lines[n]->levels);
+	for (uint32_t i = 0; i < t->process_count; i++)
+		for (unsigned int n = 0; n < t->processes[i].device_count; n++)
+			bytes += bytes_of(&t->processes[i].devices[n]->blocks);
 	return bytes;
 }
 
@@ -252,6 +258,14 @@ static struct process *begin_process(uint32_t pid)
 	return p;
 }
 
+static void free_processes(struct process **all, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		free(all[i]->account.rows);
+		free(all[i]);
+	}
+}
+
 /* Any number of processes comes and goes: the newest has memory over time, and all of it keeps the stated room. */
 static void many_processes(void **state)
 {
@@ -268,7 +282,7 @@ static void many_processes(void **state)
 		all[i] = begin_process(i + 1);
 		work(t, all[i], &ts_ns, 1500);
 		assert_true(timeline_find(t, all[i])->line_count);
-		assert_true(bytes_of_all(t) <= points * TIMELINE_POINT_BYTES);
+		assert_true(bytes_of_all(t) <= 2 * points * TIMELINE_POINT_BYTES);   /* lists that grow have room */
 		end.p = all[i];
 		end.ts_ns = ts_ns;
 		if (i % 10)
@@ -289,10 +303,65 @@ static void many_processes(void **state)
 		work(t, all[i], &ts_ns, 1);
 	assert_int_equal(t->process_count, PROCESSES);   /* places are used again */
 	assert_int_equal(t->unseen, PROCESSES - TIMELINE_SERIES_MAX / 2);   /* none of these has ended */
-	for (uint32_t i = 0; i < PROCESSES; i++) {
-		free(all[i]->account.rows);
-		free(all[i]);
+	free_processes(all, PROCESSES);
+	pipeline_free(pl);
+}
+
+/* As many processes as have series at most, with the room that a small --memory has: the lists keep the room. When
+ * memory is short, they give most of their memory back, and the view tells that. */
+static void little_room(void **state)
+{
+	const uint64_t points = 8 * MiB / TIMELINE_POINT_BYTES;
+	struct pipeline *pl = pipeline_new(&(struct pipeline_options){ .timeline_points = points });
+	struct delta shed = { .kind = DELTA_SHED, .shed = GMT_SHED_EVENTS };
+	struct process *all[TIMELINE_SERIES_MAX / 2];
+	struct view view;
+	uint64_t ts_ns = 0;
+	size_t before;
+
+	(void)state;
+	for (uint32_t i = 0; i < TIMELINE_SERIES_MAX / 2; i++) {
+		all[i] = begin_process(i + 1);
+		work(pl->timeline, all[i], &ts_ns, 1500);
+		assert_true(bytes_of_all(pl->timeline) <= 2 * points * TIMELINE_POINT_BYTES);
 	}
+	before = bytes_of_all(pl->timeline);
+	print_message("%zu of %ju bytes\n", before, (uintmax_t)(points * TIMELINE_POINT_BYTES));
+	assert_int_equal(pl->timeline->unseen, TIMELINE_SERIES_MAX / 2 - pl->timeline->series_most / 2);
+	view_build(pl, NULL, &view);
+	assert_false(view.timelines_are_coarse);
+	view_free(&view);
+	timeline_see(pl->timeline, &shed);
+	assert_int_equal(pl->timeline->series_most, TIMELINE_SERIES_MIN);
+	view_build(pl, NULL, &view);
+	assert_true(view.timelines_are_coarse);
+	view_free(&view);
+	free_processes(all, TIMELINE_SERIES_MAX / 2);
+	pipeline_free(pl);
+}
+
+/* A process with many points and parts in its series gives their memory back when memory is short. */
+static void shed_gives_back(void **state)
+{
+	struct pipeline *pl = pipeline_new(&(struct pipeline_options){ .timeline_points = 1 << 18 });
+	struct timeline *t = pl->timeline;
+	struct delta shed = { .kind = DELTA_SHED, .shed = GMT_SHED_EVENTS };
+	struct process *p = begin_process(1);
+	uint64_t ts_ns = 0;
+	size_t before;
+
+	(void)state;
+	work(t, p, &ts_ns, 60000);
+	series_part(&timeline_find(t, p)->lines[0]->calls, 0, 1, 1, SERIES_NOW);
+	before = bytes_of_all(t);
+	for (unsigned int i = 1; i < 3; i++) {
+		timeline_see(t, &shed);
+		print_message("%zu bytes, %zu before\n", bytes_of_all(t), before);
+		assert_true(bytes_of_all(t) < before / 4);
+		work(t, p, &ts_ns, 60000);
+		before = bytes_of_all(t);
+	}
+	free_processes(&p, 1);
 	pipeline_free(pl);
 }
 
@@ -301,6 +370,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_recording),
 		cmocka_unit_test(many_processes),
+		cmocka_unit_test(little_room),
+		cmocka_unit_test(shed_gives_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,8 +32,27 @@ void series_fini(struct series *s)
 	*s = (struct series){ 0 };
 }
 
+/* Room for so many items, as xgrow() expects: a power of two. */
+static void *keep_room(void *list, uint64_t count, size_t item_size)
+{
+	uint64_t room = 1;
+
+	while (room < count)
+		room *= 2;
+	return count ? xreallocarray(list, room, item_size) : list;
+}
+
+/* Gives back the room of frames and points that were merged. */
+static void give_back_room(struct series *s)
+{
+	s->frames = keep_room(s->frames, s->frame_count, sizeof(*s->frames));
+	s->points = keep_room(s->points, s->point_count, sizeof(*s->points));
+	series_parts_shrink(s);
+}
+
 void series_limit(struct series *s, uint64_t points_most)
 {
+	uint64_t points = s->point_count, frames = s->frame_count;
 	uint64_t keys = points_most / SERIES_POINTS_EACH_KEY;
 
 	keys = keys < SERIES_KEYS_MIN ? SERIES_KEYS_MIN : keys;
@@ -49,6 +68,8 @@ void series_limit(struct series *s, uint64_t points_most)
 	if (s->frames_most > SERIES_FRAMES_MAX)
 		s->frames_most = SERIES_FRAMES_MAX;
 	series_fit(s, SERIES_TIME);
+	if (s->point_count < points || s->frame_count < frames)
+		give_back_room(s);
 }
 
 static uint32_t find_series_key(const struct series *s, uint32_t stack_id, uint32_t what)

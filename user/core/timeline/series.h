@@ -28,7 +28,9 @@
 #define SERIES_POINTS_EACH_FRAME 4   /* there are no more frames than room for these points */
 void series_init(struct series *s, uint64_t points_most);
 void series_fini(struct series *s);
-/* Another bound from now on. */
+/* The least points of a series, also where it gets no room. */
+#define SERIES_POINTS_MIN (SERIES_POINTS_EACH_KEY * (SERIES_KEYS_MIN + 1))
+/* Another bound from now on. What has no room any longer is merged, and its memory is given back. */
 void series_limit(struct series *s, uint64_t points_most);
 
 void series_add(struct series *s, uint32_t stack_id, uint32_t what, uint64_t bytes, uint64_t ts_ns);

@@ -30,6 +30,14 @@ static void need_rows(struct series *s)
 	s->parts = xcalloc(s->parts_room, sizeof(*s->parts));
 }
 
+void series_parts_shrink(struct series *s)
+{
+	if (!s->parts)
+		return;
+	s->parts_room = s->frame_count + 1;
+	s->parts = xreallocarray(s->parts, s->parts_room, sizeof(*s->parts));
+}
+
 /* The list has room for the newest frame and the next. */
 static void need_room(struct series *s)
 {

@@ -20,6 +20,8 @@ void series_part(struct series *s, unsigned int part, uint64_t bytes, uint64_t f
 void series_parts_add(struct series *s);
 void series_parts_join(struct series *s, uint32_t to, uint32_t from);
 void series_parts_move(struct series *s, uint32_t to, uint32_t from);
+/* For series.c: gives back the room of frames that were merged. */
+void series_parts_shrink(struct series *s);
 /* For series_peak.c: a frame of the peak was put in at `place`. */
 void series_parts_insert(struct series *s, uint32_t place);
 

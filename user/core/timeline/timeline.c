@@ -16,13 +16,23 @@ _Static_assert(sizeof(struct series_point) + (sizeof(struct series_frame) + size
 
 #define SHED_PARTS 8         /* memory is short: a part of the room stays */
 
+/* No series needs less than SERIES_POINTS_MIN, so little room has few series. */
+static void set_room(struct timeline *t, uint64_t points)
+{
+	uint64_t series = points / SERIES_POINTS_MIN;
+
+	series = series < TIMELINE_SERIES_MIN ? TIMELINE_SERIES_MIN : series;
+	t->series_most = series < TIMELINE_SERIES_MAX ? (uint32_t)series : TIMELINE_SERIES_MAX;
+	t->points = points;
+}
+
 struct timeline *timeline_new(const struct frameworks *frameworks, const struct frames *frames, uint64_t points)
 {
 	struct timeline *t = xcalloc(1, sizeof(*t));
 
 	t->frameworks = frameworks;
 	t->frames = frames;
-	t->points = points;
+	set_room(t, points);
 	hash_init(&t->by_process, sizeof(uint32_t));
 	return t;
 }
@@ -167,17 +177,23 @@ static void **slot_of(void ***list, unsigned int *count, unsigned int index)
 	return &(*list)[index];
 }
 
-/* Whether there is room for so many more series of a process: what ended longest ago makes room. */
-static bool take_room(struct timeline *t, struct timeline_process *tp, unsigned int series)
+/* What ended longest ago makes room for so many more series. */
+static void drop_oldest(struct timeline *t, unsigned int series)
 {
 	struct timeline_process *oldest;
 
-	tp->end = 0;
-	while (t->series_count + series > TIMELINE_SERIES_MAX && (oldest = oldest_ended(t))) {
+	while (t->series_count + series > t->series_most && (oldest = oldest_ended(t))) {
 		drop_series(t, oldest);
 		t->dropped++;
 	}
-	if (t->series_count + series > TIMELINE_SERIES_MAX) {
+}
+
+/* Whether there is room for so many more series of a process. */
+static bool take_room(struct timeline *t, struct timeline_process *tp, unsigned int series)
+{
+	tp->end = 0;
+	drop_oldest(t, series);
+	if (t->series_count + series > t->series_most) {
 		t->unseen += !tp->is_unseen;
 		tp->is_unseen = true;
 		return false;
@@ -432,8 +448,10 @@ static void see_shed(struct timeline *t, const struct delta *d)
 {
 	if (d->shed != GMT_SHED_EVENTS)
 		return;
-	t->points /= SHED_PARTS;
+	set_room(t, t->points / SHED_PARTS);
+	drop_oldest(t, 0);
 	share_room(t);
+	t->is_coarse = true;
 }
 
 static void (*const seers[DELTA_COUNT])(struct timeline *t, const struct delta *d) = {

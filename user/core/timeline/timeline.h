@@ -45,7 +45,8 @@ struct timeline_process {
 	uint32_t next_vacant;    /* of a place without a process: 1 + the next such place; 0: none */
 };
 
-/* Of all processes together. For more, the series of the processes that ended longest ago are dropped. */
+/* Of all processes together, by the room. For more, the series of the processes that ended longest ago are dropped. */
+#define TIMELINE_SERIES_MIN 48
 #define TIMELINE_SERIES_MAX 768
 /* What all series take, but for the keys and the growth of lists: so many bytes for each point of room. */
 #define TIMELINE_POINT_BYTES 128
@@ -57,7 +58,8 @@ struct timeline {
 	uint32_t process_count;
 	struct hash by_process;  /* uint32_t: index; by the address of a struct process */
 	uint64_t points;         /* the room of all series */
-	uint32_t series_count;
+	uint32_t series_count, series_most;
+	bool is_coarse;          /* memory was short: the room is smaller than at the beginning */
 	uint32_t vacant;         /* 1 + the newest place that a forgotten process has left; 0: none */
 	uint64_t ends;           /* of processes that had series */
 	uint64_t dropped;        /* processes that have ended, whose series made room for others' */

@@ -160,6 +160,7 @@ struct view {
 	uint64_t names_dropped;     /* records of names that were too many to keep */
 	uint64_t waiting_dropped;   /* allocations of autograd's threads without their line: too many stacks */
 	uint64_t timelines_dropped; /* processes that ended, whose memory over time had no room any longer */
+	bool timelines_are_coarse;  /* gpumemtrace's own memory was short */
 	uint64_t timelines_unseen;  /* processes whose memory over time, or a part of it, never had room */
 	uint64_t owners_dropped;    /* stacks that have their framework in its place: too many owners */
 	bool has_ages;              /* the request was for ages */

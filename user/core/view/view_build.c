@@ -324,6 +324,7 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 	view->waiting_dropped = frameworks_waiting_dropped(pl->frameworks);
 	by_stack_init(&m.by_stack, &l->frames, m.request, view);
 	view->timelines_dropped = pl->timeline ? pl->timeline->dropped : 0;
+	view->timelines_are_coarse = pl->timeline && pl->timeline->is_coarse;
 	view->timelines_unseen = pl->timeline ? pl->timeline->unseen : 0;
 	view->ended = l->processes.folded;
 	view->ends = l->processes.ends;

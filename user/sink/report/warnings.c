@@ -119,6 +119,8 @@ static void warn_timelines(const struct warnings *w, const struct view *view)
 		NOTE("%" PRIu64 " %s ended long ago: what %s over time had no room any longer", view->timelines_dropped,
 		     human_plural(view->timelines_dropped, "process", "processes"),
 		     human_plural(view->timelines_dropped, "it held", "they held"));
+	if (view->timelines_are_coarse)
+		NOTE("memory over time is coarser than usual: gpumemtrace's own memory was short (--memory)");
 	if (view->timelines_unseen)
 		NOTE("memory over time of %" PRIu64 " %s is missing, or a part of it: too many processes use GPUs"
 		     " at once", view->timelines_unseen, human_plural(view->timelines_unseen, "process", "processes"));
