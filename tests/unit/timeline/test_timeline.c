@@ -365,6 +365,78 @@ static void shed_gives_back(void **state)
 	pipeline_free(pl);
 }
 
+static void give_delta(struct timeline *t, enum delta_kind kind, struct process *p, uint64_t ts_ns)
+{
+	struct view_ended sum = { 0 };
+	struct delta d = { .kind = kind, .p = p, .ts_ns = ts_ns };
+
+	if (kind == DELTA_FORGET)
+		d.forget.sum = &sum;
+	timeline_see(t, &d);
+}
+
+static bool has_line(const struct timeline *t, const struct process *p)
+{
+	const struct timeline_process *tp = timeline_find(t, p);
+
+	return tp && tp->line_count;
+}
+
+/* Who ended first makes room first, in the order of the ends; who is forgotten is in that order no longer. */
+static void ended_make_room_in_order(void **state)
+{
+	struct pipeline *pl = pipeline_new(&(struct pipeline_options){ .timeline_points = 1 });
+	struct timeline *t = pl->timeline;
+	struct process *all[TIMELINE_SERIES_MIN / 2 + 5];
+	const uint32_t full = TIMELINE_SERIES_MIN / 2;
+	uint64_t ts_ns = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < full + 5; i++)
+		all[i] = begin_process(i + 1);
+	for (uint32_t i = 0; i < full; i++)
+		work(t, all[i], &ts_ns, 1);
+	give_delta(t, DELTA_EXIT, all[3], ++ts_ns);
+	give_delta(t, DELTA_EXIT, all[1], ++ts_ns);
+	give_delta(t, DELTA_EXIT, all[4], ++ts_ns);
+	give_delta(t, DELTA_EXIT, all[2], ++ts_ns);
+	give_delta(t, DELTA_FORGET, all[1], ++ts_ns);
+	for (uint32_t i = full; i < full + 5; i++) {
+		work(t, all[i], &ts_ns, 1);
+		assert_int_equal(has_line(t, all[3]), i < full + 1);   /* the first takes the room of who is forgotten */
+		assert_int_equal(has_line(t, all[4]), i < full + 2);
+		assert_int_equal(has_line(t, all[2]), i < full + 3);
+		assert_int_equal(has_line(t, all[i]), i < full + 4);
+	}
+	assert_true(t->dropped == 3 && t->unseen == 1 && !t->oldest && !t->newest);
+	free_processes(all, full + 5);
+	pipeline_free(pl);
+}
+
+/* The sum of the kernel's, NVML's and the framework's bytes means nothing: its peak has no frame. */
+static void levels_have_no_peak(void **state)
+{
+	struct pipeline *pl = pipeline_new(&(struct pipeline_options){ .timeline_points = 1 << 20 });
+	struct process *p = begin_process(1);
+	const struct series *levels, *calls;
+	uint64_t ts_ns = 0;
+
+	(void)state;
+	for (uint64_t bytes = 3 * MiB; bytes; bytes -= MiB) {   /* all in one slot, so a peak would need a frame */
+		work(pl->timeline, p, &ts_ns, bytes == 3 * MiB);
+		p->account.rows[0].physical.live = bytes;
+		give_delta(pl->timeline, DELTA_CALL, p, ++ts_ns);
+	}
+	give_delta(pl->timeline, DELTA_WINDOW, p, ++ts_ns);
+	levels = &timeline_find(pl->timeline, p)->lines[0]->levels;
+	calls = &timeline_find(pl->timeline, p)->lines[0]->calls;
+	assert_true(levels->frame_count == 1 && levels->sums.live == MiB);
+	assert_int_equal(levels->by_why[SERIES_PEAK], 0);
+	assert_int_equal(calls->by_why[SERIES_MARK], 1);
+	free_processes(&p, 1);
+	pipeline_free(pl);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +444,8 @@ int main(void)
 		cmocka_unit_test(many_processes),
 		cmocka_unit_test(little_room),
 		cmocka_unit_test(shed_gives_back),
+		cmocka_unit_test(ended_make_room_in_order),
+		cmocka_unit_test(levels_have_no_peak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,7 +246,8 @@ void series_moment(struct series *s, enum series_why why, uint32_t number, uint6
 void series_restart(struct series *s, uint64_t ts_ns)
 {
 	series_moment(s, SERIES_MARK, 0, ts_ns);
-	series_put_peak(s);
+	if (!s->has_no_sum)
+		series_put_peak(s);
 	stacks_restart(&s->sums, ts_ns);
 	memset(s->at_peak, 0, sizeof(s->at_peak));
 	series_fit(s, SERIES_PEAK);

@@ -42,6 +42,7 @@ struct series {
 	uint64_t left_out[SERIES_WHY_COUNT]; /* moments that have no frame any longer */
 	uint64_t keys_merged;    /* allocations whose key had no room */
 	uint64_t unknown;        /* removals of more than there was, which change nothing */
+	bool has_no_sum;         /* the sum of the keys has no meaning, so its peak has no frame */
 	uint8_t shift;           /* a slot takes 1 << shift nanoseconds; SERIES_SHIFT_MAX: all time is one slot */
 };
 #define SERIES_SHIFT_MAX 64
