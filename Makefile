@@ -79,8 +79,8 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,oom,oom_ask oom_dump oom_gpus oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,timeline,series series_merge series_parts series_peak timeline timeline_room view_timeline) \
-            $(call in,lives,kept_lives largest_lives life_takers live_process live_table lives lives_around \
-                            view_lives) \
+            $(call in,lives,kept_lives largest_lives life_takers live_process live_table lives lives_alive \
+                            lives_around view_lives) \
             $(call in,pipeline,pipeline) \
             $(call in,compare,diff diff_moved diff_pairs diff_tables held_entries moment ranks) \
             $(call in,view,by_stack by_stack_purposes finding_search findings findings_growth \

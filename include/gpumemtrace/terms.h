@@ -141,7 +141,7 @@
 	X(NOTHING, 0, "nothing", "")                                              \
 	X(READERS, 1, "readers", "processes that read files")                     \
 	X(STACKS, 2, "stacks", "stack traces of new allocations")                 \
-	X(EVENTS, 3, "events", "events of the window")                            \
+	X(EVENTS, 3, "events", "events of the window and of the page")             \
 	X(NAMES, 4, "names", "names of stack traces")
 
 /* The outcome of a request that could not be met. In gmt_oom.outcome. */

@@ -5,6 +5,7 @@ import contextlib
 import glob
 import json
 import os
+import re
 import struct
 import sys
 
@@ -15,6 +16,7 @@ BOUND = 64 * MIB
 TABLES = 8 * MIB                # the first map of unwinding tables (GMT_SHARD_WORDS)
 SIZE = 512                      # bytes of an allocation
 MOST = 4_000_000                # more live allocations than fit into the bound
+MOST_EACH = 140                 # bytes of a live allocation, if nothing else takes memory: 65 to 130, as tables double
 
 # Makes allocations and frees none, until it is told to end.
 KEEPS = f"""
@@ -113,7 +115,7 @@ def bounded():
     equal(own["shed"], "names", "what was given up")
     check(BOUND <= own["most_bytes"] < 3 * BOUND, own)
     said = [limit["what"] for limit in report["limits"]]
-    for what in ("stack traces of new allocations", "events of the window", "names of stack traces", "ended early"):
+    for what in ("stack traces of new allocations", "events of the window and of the page", "names of stack traces", "ended early"):
         check(any(what in text for text in said), what, said)
         check(what in tool.stderr(), what, tool.stderr())
     device = row_of(process_of(report, target.pid), GPU_B)["classes"]["device"]
@@ -124,6 +126,28 @@ def bounded():
     equal(again["own_memory"], own, "own memory in a replay")
     equal(again["processes"], report["processes"], "the replay's processes")
     equal(glob.glob(folder + "/*"), [recording], "files")
+
+
+def page_gives_way():
+    """a page keeps single allocations until memory is short: then these go, are counted, and live allocations go on"""
+    page = os.path.join(lib.folder(), "run.html")
+    target = lib.Process([sys.executable, "-c", KEEPS, lib.LIB], env=lib.environment())
+    target.wait_line(lambda: target.out, "its start")
+    tool = Tool("-p", str(target.pid), "--memory", str(BOUND), "-o", page, options=("--interval", "1")).ready()
+    target.line()
+    report = tool.report()
+    target.line()
+    equal(target.finish()[0], 0, "the target's exit status")
+    equal((report["end_reason"], report["exit_status"]), ("error", 1), "the end " + tool.stderr())
+    check("the live allocations alone take" in tool.stderr(), tool.stderr())
+    live = row_of(process_of(report, target.pid), GPU_B)["classes"]["device"]["live_count"]
+    each = report["own_memory"]["tracer_bytes"] / live
+    check(each < MOST_EACH, f"{live} live allocations, {each:.0f} bytes each: they do not take the memory alone")
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    counts = [int(re.search(rf'"{name}":(\d+)', text)[1]) for name in ("life_count", "lives_left_out")]
+    equal(sum(counts), live, f"lives in the page and left out, {counts}")
+    check(re.search(r"single events before \+[\d.]+ s are given up", text), "the page does not say what was given up")
 
 
 def readers_give_way():
@@ -145,4 +169,4 @@ def readers_give_way():
 
 
 if __name__ == "__main__":
-    lib.main(measured, bounded, readers_give_way)
+    lib.main(measured, bounded, page_gives_way, readers_give_way)

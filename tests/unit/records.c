@@ -4,15 +4,18 @@
 
 #include <string.h>
 
-void records_init_history(struct records *r, uint64_t most)
+static void init_with(struct records *r, const struct pipeline_options *options)
 {
-	struct pipeline_options options = { .watches_requests = true, .history_events = most };
-
 	*r = (struct records){ .ts_ns = 1000, .tgid = 100, .tid = 100, .object = 0x5c001000 };
-	r->pipeline = pipeline_new(&options);
+	r->pipeline = pipeline_new(options);
 	r->ledger = r->pipeline->ledger;
 	r->ooms = r->pipeline->ooms;
 	r->history = r->pipeline->history;
+}
+
+void records_init_history(struct records *r, uint64_t most)
+{
+	init_with(r, &(struct pipeline_options){ .watches_requests = true, .history_events = most });
 }
 
 void records_init(struct records *r)
@@ -156,15 +159,20 @@ void records_device(struct records *r, uint32_t ordinal, uint32_t gpu_index)
 	CALL(r, cuDeviceGetUuid_v2, words[0], words[1], ordinal);
 }
 
-void records_scene_history(struct records *r, uint32_t layers, uint64_t most)
+void records_scene_with(struct records *r, uint32_t layers, const struct pipeline_options *options)
 {
-	records_init_history(r, most);
+	init_with(r, options);
 	records_session(r, layers);
 	records_gpu(r, 0, 0);
 	records_gpu(r, 1, 0);
 	records_attach(r, true);
 	records_device(r, 0, 1);
 	records_device(r, 1, 0);
+}
+
+void records_scene_history(struct records *r, uint32_t layers, uint64_t most)
+{
+	records_scene_with(r, layers, &(struct pipeline_options){ .watches_requests = true, .history_events = most });
 }
 
 void records_scene(struct records *r, uint32_t layers)

@@ -49,6 +49,7 @@ void records_init(struct records *r);
 void records_init_history(struct records *r, uint64_t most);
 void records_scene(struct records *r, uint32_t layers);
 void records_scene_history(struct records *r, uint32_t layers, uint64_t most);
+void records_scene_with(struct records *r, uint32_t layers, const struct pipeline_options *options);
 void records_fini(struct records *r);
 /* For cmocka's setup: *state is a struct records with the scene of the API layer. And the teardown of any scene. */
 int records_api_scene(void **state);

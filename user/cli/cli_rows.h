@@ -261,7 +261,8 @@ OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE | FOR_READING | FOR_DIFF,
        " second, and counts what gpumemtrace and the processes that read files for it have allocated; the ring buffer"
        " and the kernel's maps do not count. From 70 % of the size on, gpumemtrace gives up, in this order: the"
        " processes that read files (they are started again when they are needed), stack traces of new allocations, the"
-       " events of `--window`, the names of stack traces. The report says what was given up. The sums of bytes stay"
+       " events of `--window` and of the page of `--html` (whose memory over time gets less exact, too), the names of"
+       " stack traces. The report says what was given up. The sums of bytes stay"
        " exact. If the live allocations alone take as much, the tracing ends with an error, and the recording is"
        " closed. `report`, `oom`, `diff` and `records` give nothing up: a recording that needs more ends the command"
        " with an error.")

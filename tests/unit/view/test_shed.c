@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is given up when gpumemtrace's own memory is short: the bytes stay exact, stacks, events and names go. */
+/* What is given up when gpumemtrace's own memory is short: the bytes stay exact; stacks, events, single
+ * lives and names go. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -10,6 +11,8 @@
 
 #include "by_letter.h"
 #include "core/ledger/ledger_state.h"
+#include "core/lives/kept_lives.h"
+#include "core/lives/lives.h"
 
 #define A 0x7f0000000000ull
 
@@ -121,6 +124,112 @@ static void events_go(void **state)
 	records_fini(&r);
 }
 
+/* ---- single lives ---- */
+
+#define LIVES 3000
+#define LATER 10000          /* more than may go on once memory was short */
+
+static void count_life(void *count, const struct life *life)
+{
+	++*(uint64_t *)count;
+	assert_int_equal(life->bytes, MiB);
+}
+
+static uint64_t alive_of(const struct records *r)
+{
+	uint64_t count = 0;
+	const struct life_taker taker = { .arg = &count, .allocation = count_life, .block = count_life };
+
+	lives_each_alive(r->pipeline->lives, &taker);
+	return count;
+}
+
+static void allocate_many(struct records *r, uint64_t first, uint64_t count)
+{
+	for (uint64_t i = first; i < first + count; i++)
+		allocate(r, A + i * MiB, MiB, 0);
+}
+
+static void check_lives(const struct records *r, size_t least, uint64_t all, bool is_short)
+{
+	struct kept_shown shown;
+	uint64_t seen;
+
+	kept_lives_show(r->pipeline->kept_lives, r->pipeline->lives, &shown);
+	seen = shown.unseen;
+	for (size_t i = 0; i < shown.seen_count; i++)
+		seen += shown.seen[i].lives;
+	assert_int_equal(seen, all);
+	assert_true(shown.count >= least && shown.count <= seen);
+	assert_int_equal(shown.shed_ns != 0, is_short);
+	kept_shown_free(&shown);
+}
+
+static void single_lives_go(void **state)
+{
+	struct kept_shown shown;
+	struct records r;
+
+	(void)state;
+	records_scene_with(&r, API_LAYER, &(struct pipeline_options){ .keeps_lives = true });
+	allocate_many(&r, 0, LIVES);
+	for (uint64_t i = 0; i < LIVES / 2; i++)
+		RELEASE(&r, cuMemFree_v2, A + i * MiB);
+	shed(&r, GMT_SHED_STACKS);
+	assert_int_equal(alive_of(&r), LIVES / 2);
+	check_lives(&r, 1000, LIVES, false);
+	shed(&r, GMT_SHED_EVENTS);
+	assert_int_equal(alive_of(&r), 0);
+	kept_lives_show(r.pipeline->kept_lives, r.pipeline->lives, &shown);
+	assert_true(!shown.count && !shown.moment_count && shown.moments_left_out);
+	kept_shown_free(&shown);
+	for (uint64_t i = LIVES / 2; i < LIVES; i++)
+		RELEASE(&r, cuMemFree_v2, A + i * MiB);
+	check_lives(&r, 0, LIVES, true);
+	allocate_many(&r, 0, LATER);
+	assert_in_range(alive_of(&r), 1, LATER / 2);
+	check_lives(&r, 100, LIVES + LATER, true);
+	for (uint64_t i = 0; i < LATER; i++)
+		RELEASE(&r, cuMemFree_v2, A + i * MiB);
+	check_lives(&r, 100, LIVES + LATER, true);
+	assert_int_equal(records_attributed(&r), 0);
+	records_fini(&r);
+}
+
+/* Another taker writes each life down: what is alive stays, and what is shown goes. */
+static void lives_that_are_needed_stay(void **state)
+{
+	uint64_t told = 0;
+	const struct life_taker taker = { .arg = &told, .allocation = count_life, .block = count_life };
+	struct records r;
+
+	(void)state;
+	records_scene_with(&r, API_LAYER, &(struct pipeline_options){ .keeps_lives = true });
+	pipeline_tell(r.pipeline, &taker);
+	allocate_many(&r, 0, LIVES);
+	shed(&r, GMT_SHED_EVENTS);
+	assert_int_equal(alive_of(&r), LIVES);
+	for (uint64_t i = 0; i < LIVES; i++)
+		RELEASE(&r, cuMemFree_v2, A + i * MiB);
+	assert_int_equal(told, LIVES);
+	check_lives(&r, 100, LIVES, true);
+	records_fini(&r);
+}
+
+static void all_lives_stay(void **state)
+{
+	struct records r;
+
+	(void)state;
+	records_scene_with(&r, API_LAYER, &(struct pipeline_options){ .keeps_lives = true, .keeps_all_lives = true });
+	allocate_many(&r, 0, LIVES);
+	shed(&r, GMT_SHED_EVENTS);
+	assert_int_equal(alive_of(&r), LIVES);
+	RELEASE(&r, cuMemFree_v2, A);
+	check_lives(&r, LIVES, LIVES, false);
+	records_fini(&r);
+}
+
 static void a_step_is_not_taken_back(void **state)
 {
 	struct records r;
@@ -143,6 +252,9 @@ int main(void)
 		cmocka_unit_test(new_stacks_are_none),
 		cmocka_unit_test(names_go),
 		cmocka_unit_test(events_go),
+		cmocka_unit_test(single_lives_go),
+		cmocka_unit_test(lives_that_are_needed_stay),
+		cmocka_unit_test(all_lives_stay),
 		cmocka_unit_test(a_step_is_not_taken_back),
 	};
 

@@ -10,6 +10,8 @@
 #include "core/lives/lives.h"
 #include "core/lives/lives_around.h"
 
+#define SHED_PARTS 8         /* memory is short: a part of the room stays */
+
 struct kept_process {
 	struct lives_around around;
 	struct kept_count *seen; /* of each GPU */
@@ -25,6 +27,7 @@ struct kept_lives {
 	struct largest_lives largest;
 	uint64_t room;           /* for lives around moments */
 	uint64_t unseen;
+	uint64_t shed_ns;
 };
 
 static void free_kept_process(struct kept_process *kp)
@@ -133,6 +136,35 @@ static void forget_kept(void *arg, uint32_t process)
 	largest_lives_forget(&kept->largest, process);
 }
 
+/* ---- memory is short ---- */
+
+static void take_shed(void *arg, uint64_t ts_ns)
+{
+	struct kept_lives *kept = arg;
+	size_t pos = 0;
+	void *kp;
+
+	while (hash_next(&kept->processes, &pos, NULL, &kp))
+		lives_around_shed(&((struct kept_process *)kp)->around);
+	largest_lives_fini(&kept->largest);
+	kept->room = KEPT_AROUND / SHED_PARTS;
+	kept->shed_ns = ts_ns;
+}
+
+static void take_lost(void *arg, const struct life *life)
+{
+	struct kept_lives *kept = arg;
+	struct kept_process *kp;
+
+	if (!life->is_block && !life->is_counted)
+		return;
+	kp = put_kept_process(kept, life->process);
+	if (kp)
+		count_seen(&kp->seen, &kp->seen_count, life);
+	else
+		kept->unseen++;
+}
+
 struct kept_lives *kept_lives_new(bool keeps_all)
 {
 	struct kept_lives *kept = xcalloc(1, sizeof(*kept));
@@ -142,7 +174,7 @@ struct kept_lives *kept_lives_new(bool keeps_all)
 	hash_init(&kept->processes, sizeof(struct kept_process));
 	kept->taker = (struct life_taker){
 		.arg = kept, .allocation = take_allocation, .block = take_life, .moment = take_moment,
-		.peak = take_peak, .forget = forget_kept,
+		.peak = take_peak, .forget = forget_kept, .shed = keeps_all ? NULL : take_shed, .lost = take_lost,
 	};
 	return kept;
 }
@@ -243,7 +275,7 @@ void kept_lives_show(const struct kept_lives *kept, const struct lives *lives, s
 	uint64_t *numbers;
 	size_t count;
 
-	*out = (struct kept_shown){ .unseen = kept->unseen };
+	*out = (struct kept_shown){ .unseen = kept->unseen, .shed_ns = kept->shed_ns };
 	largest_lives_copy(&c.largest, &kept->largest);
 	numbers = hash_sorted_keys(&kept->processes, &count);
 	for (size_t i = 0; i < count; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The lives (lives_told.h) of device memory that are shown one by one: those around peaks, failed requests and marks
- * (lives_around.h), and the largest; or all of them. Takes lives as they end. What is not kept is counted.
+ * (lives_around.h), and the largest; or all of them. Takes lives as they end. What is not kept is counted. Where
+ * memory is short, the lives so far are given up, but not of those who asked for all of them.
  */
 #ifndef GPUMEMTRACE_CORE_LIVES_KEPT_LIVES_H
 #define GPUMEMTRACE_CORE_LIVES_KEPT_LIVES_H
@@ -44,6 +45,7 @@ struct kept_shown {
 	size_t seen_count;
 	uint64_t moments_left_out;
 	uint64_t unseen;         /* lives of processes for which there was no room */
+	uint64_t shed_ns;        /* when memory was short, and all lives until then were given up; 0: never */
 };
 
 /* Copies what is kept, with what is alive now. */

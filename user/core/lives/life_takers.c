@@ -49,9 +49,19 @@ static void hand_process(void *arg, const struct life_process *process)
 	HAND_OVER(process, process);
 }
 
+static void hand_exit(void *arg, uint32_t process)
+{
+	HAND_OVER(exit, process);
+}
+
 static void hand_forget(void *arg, uint32_t process)
 {
 	HAND_OVER(forget, process);
+}
+
+static void hand_lost(void *arg, const struct life *life)
+{
+	HAND_OVER(lost, life);
 }
 
 const struct life_taker *life_takers_init(struct life_takers *takers)
@@ -60,7 +70,7 @@ const struct life_taker *life_takers_init(struct life_takers *takers)
 		.arg = takers, .allocation = hand_allocation, .block = hand_block, .call = hand_call,
 		.moment = hand_moment, .peak = hand_peak, .level = hand_level,
 		.request = hand_request, .process = hand_process,
-		.forget = hand_forget,
+		.exit = hand_exit, .forget = hand_forget, .lost = hand_lost,
 	} };
 	return &takers->all;
 }
@@ -69,4 +79,16 @@ void life_takers_add(struct life_takers *takers, const struct life_taker *taker)
 {
 	if (takers->count < LIFE_TAKERS_MAX)
 		takers->list[takers->count++] = taker;
+}
+
+bool life_takers_shed(const struct life_takers *takers, uint64_t ts_ns)
+{
+	bool can_lose = true;
+
+	for (unsigned int i = 0; i < takers->count; i++)
+		if (takers->list[i]->shed)
+			takers->list[i]->shed(takers->list[i]->arg, ts_ns);
+		else
+			can_lose = false;
+	return can_lose;
 }

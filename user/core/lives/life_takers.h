@@ -3,6 +3,8 @@
 #ifndef GPUMEMTRACE_CORE_LIVES_LIFE_TAKERS_H
 #define GPUMEMTRACE_CORE_LIVES_LIFE_TAKERS_H
 
+#include <stdbool.h>
+
 #include "core/terms/lives_told.h"
 
 #define LIFE_TAKERS_MAX 2
@@ -16,5 +18,8 @@ struct life_takers {
 /* Returns the taker that is all of them. The structure must stay where it is. */
 const struct life_taker *life_takers_init(struct life_takers *takers);
 void life_takers_add(struct life_takers *takers, const struct life_taker *taker);
+
+/* Memory is short: each that can gives up what it has kept. Returns whether all can. */
+bool life_takers_shed(const struct life_takers *takers, uint64_t ts_ns);
 
 #endif

@@ -8,23 +8,8 @@
 #include "core/framework/framework_state.h"
 #include "core/framework/frameworks.h"
 #include "core/framework/iteration_end.h"
-#include "core/ledger/ledger_state.h"
-#include "core/lives/life_takers.h"
-#include "core/lives/live_process.h"
-#include "core/lives/live_table.h"
+#include "core/lives/lives_state.h"
 #include "core/terms/names.h"
-
-struct lives {
-	const struct ledger *ledger;
-	const struct frameworks *frameworks;
-	struct life_takers takers;
-	const struct life_taker *to;     /* all of them */
-	struct live_table allocations, blocks;
-	struct live_process **processes; /* by struct process.index; NULL: none of its memory was seen */
-	size_t process_count;
-	struct life_point now;           /* the newest change */
-	uint64_t calls;
-};
 
 struct lives *lives_new(const struct ledger *ledger, const struct frameworks *frameworks)
 {
@@ -32,6 +17,7 @@ struct lives *lives_new(const struct ledger *ledger, const struct frameworks *fr
 
 	l->ledger = ledger;
 	l->frameworks = frameworks;
+	l->most_alive = UINT32_MAX;
 	l->to = life_takers_init(&l->takers);
 	live_table_init(&l->allocations);
 	live_table_init(&l->blocks);
@@ -82,11 +68,6 @@ uint64_t lives_change(const struct lives *l)
 	return l->now.change;
 }
 
-static int gpu_of_row(const struct process *p, unsigned int row)
-{
-	return row == ROW_NONE ? LIFE_ON_HOST : p->account.rows[row].gpu;
-}
-
 static uint32_t process_number(const struct process *p)
 {
 	return p->index + 1;
@@ -99,7 +80,7 @@ static void note_peak(struct lives *l, const struct process *p, unsigned int row
 	if (live_process_peak(live_process_of(l, p), p, row, &l->now))
 		l->to->peak(l->to->arg, &(struct life_moment){
 			.why = LIFE_AT_PEAK, .at = l->now, .process = process_number(p),
-			.gpu = (int16_t)gpu_of_row(p, row), .ordinal = LIFE_NO_ORDINAL,
+			.gpu = (int16_t)lives_gpu_of_row(p, row), .ordinal = LIFE_NO_ORDINAL,
 			.bytes = lp->rows[row].peak_bytes,
 		}, false);
 }
@@ -114,36 +95,34 @@ static struct live_key memory_key(const struct delta *d)
 				  m->born_ns ? m->born_ns : d->ts_ns };
 }
 
-static void begin_life(struct lives *l, const struct delta *d, unsigned int row, uint64_t bytes, bool continues)
+static struct life new_life(const struct lives *l, const struct delta *d, unsigned int row, uint64_t bytes,
+			    bool continues)
 {
 	const struct booking *b = &d->memory.booking;
-	struct live_process *lp = live_process_of(l, d->p);
-	struct live_key key = memory_key(d);
 
-	live_table_add(&l->allocations, &key, &lp->allocations)->life = (struct life){
+	return (struct life){
 		.birth = l->now, .call = continues ? 0 : l->calls + 1, .continues = continues,
-		.is_counted = gmt_class_is_device(b->class), .gpu = (int16_t)gpu_of_row(d->p, row),
+		.is_counted = gmt_class_is_device(b->class), .gpu = (int16_t)lives_gpu_of_row(d->p, row),
 		.class = (uint8_t)b->class, .ordinal = d->memory.ordinal, .process = process_number(d->p),
 		.stack_id = b->stack_id, .tid = d->p->last_tid, .address = d->memory.address, .bytes = bytes,
 	};
 }
 
-static bool is_segment_life(const struct lives *l, const struct process *p, const struct life *life)
+static void begin_life(struct lives *l, const struct delta *d, const struct life *life)
 {
-	const struct framework *f = frameworks_of(l->frameworks, p);
+	struct live_key key = memory_key(d);
 
-	return f && life->is_counted && hash_get(&f->segment_stacks, life->stack_id);
+	lives_add(l, &l->allocations, &key, &live_process_of(l, d->p)->allocations, life);
 }
 
 /* Hands a life over, and forgets it. */
 static void end_allocation(struct lives *l, const struct process *p, uint32_t index, enum life_end how)
 {
 	struct live_process *lp = live_process_of(l, p);
-	struct life life = live_at(&l->allocations, index)->life;
+	struct life life = lives_allocation(l, p, index);
 
 	life.end = how;
 	life.death = how == LIFE_NONE ? (struct life_point){ 0 } : l->now;
-	life.is_segment = is_segment_life(l, p, &life);
 	live_table_remove(&l->allocations, index, &lp->allocations);
 	l->to->allocation(l->to->arg, &life);
 }
@@ -153,7 +132,8 @@ static struct life end_changed(struct lives *l, const struct delta *d, enum life
 {
 	const struct booking *b = &d->memory.booking;
 	struct live_key key = memory_key(d);
-	uint32_t index = live_table_find(&l->allocations, &key, gpu_of_row(d->p, b->row), b->bytes, d->memory.address);
+	uint32_t index = live_table_find(&l->allocations, &key, lives_gpu_of_row(d->p, b->row), b->bytes,
+					 d->memory.address);
 	struct life life = { 0 };
 
 	if (!index)
@@ -165,8 +145,11 @@ static struct life end_changed(struct lives *l, const struct delta *d, enum life
 
 static void tell_alloc(struct lives *l, const struct delta *d)
 {
+	struct life life;
+
 	next_change(l, d);
-	begin_life(l, d, d->memory.booking.row, d->memory.booking.bytes, d->kind == DELTA_RESTORE);
+	life = new_life(l, d, d->memory.booking.row, d->memory.booking.bytes, d->kind == DELTA_RESTORE);
+	begin_life(l, d, &life);
 	note_peak(l, d->p, d->memory.booking.row);
 }
 
@@ -182,39 +165,25 @@ static void tell_change(struct lives *l, const struct delta *d)
 {
 	bool is_move = d->kind == DELTA_MOVE;
 	unsigned int row = is_move ? d->memory.to : d->memory.booking.row;
-	struct delta after = *d;
-	struct life before;
+	struct life before, after;
 
 	next_change(l, d);
 	before = end_changed(l, d, LIFE_CHANGED);
-	after.memory.address = before.address;
-	begin_life(l, &after, row, is_move ? d->memory.booking.bytes : d->memory.bytes, true);
-	live_at(&l->allocations, live_process_of(l, d->p)->allocations)->life.tid = before.tid;
-	live_at(&l->allocations, live_process_of(l, d->p)->allocations)->life.call = before.call;
+	after = new_life(l, d, row, is_move ? d->memory.booking.bytes : d->memory.bytes, true);
+	after.address = before.address;
+	after.tid = before.tid;
+	after.call = before.call;
+	begin_life(l, d, &after);
 	note_peak(l, d->p, d->memory.booking.row);
 	note_peak(l, d->p, row);
 }
 
 /* ---- blocks ---- */
 
-/* The life of a block with all that is known of the block now. */
-static struct life block_life(const struct lives *l, const struct process *p, uint32_t index, uint8_t category)
-{
-	const struct framework *f = frameworks_of(l->frameworks, p);
-	struct life life = live_at(&l->blocks, index)->life;
-	const struct framework_size *size = f ? sizes_of(f, life.address) : NULL;
-
-	life.category = category;
-	life.asked = size ? size->bytes : 0;
-	if (f && life.ordinal < f->count)
-		life.gpu = (int16_t)gpu_of_row(p, f->devices[life.ordinal].row);
-	return life;
-}
-
 static void end_block(struct lives *l, const struct process *p, uint32_t index, enum life_end how, uint8_t category)
 {
 	struct live_process *lp = live_process_of(l, p);
-	struct life life = block_life(l, p, index, category);
+	struct life life = lives_block(l, p, index, category);
 
 	life.end = how;
 	life.death = how == LIFE_NONE ? (struct life_point){ 0 } : l->now;
@@ -252,7 +221,7 @@ static void tell_iteration(struct lives *l, const struct delta *d, unsigned int 
 	row = f->devices[ordinal].row;
 	give_moment(l, d->p, &(struct life_moment){
 		.why = LIFE_AT_ITERATION, .at = newest_change(l, d->ts_ns), .number = ended,
-		.ordinal = (uint8_t)ordinal, .gpu = (int16_t)gpu_of_row(d->p, row),
+		.ordinal = (uint8_t)ordinal, .gpu = (int16_t)lives_gpu_of_row(d->p, row),
 		.bytes = d->p->account.rows[row].attributed.live,
 	});
 }
@@ -261,13 +230,14 @@ static void begin_block(struct lives *l, const struct delta *d)
 {
 	const struct range *r = d->block.range;
 	struct live_key key = block_key(d);
-
-	live_table_add(&l->blocks, &key, &live_process_of(l, d->p)->blocks)->life = (struct life){
+	struct life life = {
 		.birth = l->now, .is_block = true, .continues = d->kind == DELTA_BLOCK_BACK, .gpu = LIFE_NO_GPU,
 		.ordinal = r->gpu < 0 ? LIFE_NO_ORDINAL : (uint8_t)r->gpu, .process = process_number(d->p),
 		.stack_id = (uint32_t)r->value, .tid = d->tid, .iteration = r->value >> 32,
 		.address = r->base, .bytes = r->length,
 	};
+
+	lives_add(l, &l->blocks, &key, &live_process_of(l, d->p)->blocks, &life);
 }
 
 static void note_block_peak(struct lives *l, const struct process *p, unsigned int ordinal)
@@ -282,7 +252,7 @@ static void note_block_peak(struct lives *l, const struct process *p, unsigned i
 	device->peak_ns = level->peak_ts_ns;
 	l->to->peak(l->to->arg, &(struct life_moment){
 		.why = LIFE_AT_PEAK, .at = l->now, .process = process_number(p), .ordinal = (uint8_t)ordinal,
-		.gpu = (int16_t)gpu_of_row(p, f->devices[ordinal].row), .bytes = level->peak,
+		.gpu = (int16_t)lives_gpu_of_row(p, f->devices[ordinal].row), .bytes = level->peak,
 	}, true);
 }
 
@@ -306,15 +276,6 @@ static void tell_block(struct lives *l, const struct delta *d)
 	if (r->gpu >= 0)
 		note_block_peak(l, d->p, (unsigned int)r->gpu);
 	live_process_levels(live_process_of(l, d->p), d->p, frameworks_of(l->frameworks, d->p), &l->now, l->to);
-}
-
-/* The purpose of a block that is still there. */
-static uint8_t category_now(const struct lives *l, const struct process *p, const struct life *life)
-{
-	const struct framework *f = frameworks_of(l->frameworks, p);
-	const struct range *block = f ? rangemap_at(&f->blocks, life->address) : NULL;
-
-	return block ? (uint8_t)framework_category(f, block, true) : 0;
 }
 
 /* ---- calls and moments ---- */
@@ -388,7 +349,7 @@ static void end_lives(struct lives *l, const struct process *p, enum life_end ho
 	struct live_process *lp = live_process_of(l, p);
 
 	while (lp->blocks)
-		end_block(l, p, lp->blocks, how, category_now(l, p, &live_at(&l->blocks, lp->blocks)->life));
+		end_block(l, p, lp->blocks, how, lives_category_now(l, p, &live_at(&l->blocks, lp->blocks)->life));
 	while (lp->allocations)
 		end_allocation(l, p, lp->allocations, how);
 }
@@ -408,6 +369,8 @@ static void tell_end(struct lives *l, const struct delta *d)
 	next_change(l, d);
 	end_lives(l, d->p, is_exit ? LIFE_EXIT : LIFE_EXEC);
 	live_process_restart(live_process_of(l, d->p));
+	if (is_exit)
+		l->to->exit(l->to->arg, process_number(d->p));
 }
 
 static void give_process(struct lives *l, const struct process *p)
@@ -431,28 +394,6 @@ static void tell_forget(struct lives *l, const struct delta *d)
 	l->processes[d->p->index] = NULL;
 }
 
-void lives_each_alive(const struct lives *l, const struct life_taker *to)
-{
-	const struct processes *all = &l->ledger->processes;
-
-	for (size_t i = 0; i < all->count; i++) {
-		const struct process *p = all->list[i];
-		const struct live_process *lp = p && p->index < l->process_count ? l->processes[p->index] : NULL;
-
-		for (uint32_t n = lp ? lp->blocks : 0; n; n = live_at(&l->blocks, n)->next) {
-			struct life life = block_life(l, p, n, category_now(l, p, &live_at(&l->blocks, n)->life));
-
-			to->block(to->arg, &life);
-		}
-		for (uint32_t n = lp ? lp->allocations : 0; n; n = live_at(&l->allocations, n)->next) {
-			struct life life = live_at(&l->allocations, n)->life;
-
-			life.is_segment = is_segment_life(l, p, &life);
-			to->allocation(to->arg, &life);
-		}
-	}
-}
-
 void lives_finish(struct lives *l)
 {
 	const struct processes *all = &l->ledger->processes;
@@ -469,6 +410,12 @@ void lives_finish(struct lives *l)
 	}
 }
 
+static void tell_shed(struct lives *l, const struct delta *d)
+{
+	if (d->shed == GMT_SHED_EVENTS)
+		lives_shed(l, d->ts_ns);
+}
+
 static void (*const tellers[DELTA_COUNT])(struct lives *l, const struct delta *d) = {
 	[DELTA_ALLOC] = tell_alloc,
 	[DELTA_FREE] = tell_free,
@@ -482,6 +429,7 @@ static void (*const tellers[DELTA_COUNT])(struct lives *l, const struct delta *d
 	[DELTA_EXIT] = tell_end,
 	[DELTA_FORGET] = tell_forget,
 	[DELTA_NVML] = tell_nvml,
+	[DELTA_SHED] = tell_shed,
 	[DELTA_BLOCK_ALLOC] = tell_block,
 	[DELTA_BLOCK_FREE] = tell_block,
 	[DELTA_BLOCK_LOST] = tell_block,

@@ -2,7 +2,8 @@
 /*
  * The life of each allocation and of each block of a framework's, every call, and the moments that people ask about:
  * an observer of deltas (core/ledger/delta.h) that hands each of them to a taker (core/terms/lives_told.h). A life is
- * handed over when it ends, so the observer keeps what is alive and nothing else.
+ * handed over when it ends, so the observer keeps what is alive and nothing else. Where memory is short, and each taker
+ * can do without, what is alive is lost, and so are lives from then on that would be too many: takers can count these.
  */
 #ifndef GPUMEMTRACE_CORE_LIVES_LIVES_H
 #define GPUMEMTRACE_CORE_LIVES_LIVES_H
@@ -26,7 +27,8 @@ void lives_free(struct lives *lives);   /* NULL is fine */
 	 DELTA_BIT(DELTA_RESIZE) | DELTA_BIT(DELTA_CALL) | DELTA_BIT(DELTA_MARK) | DELTA_BIT(DELTA_WINDOW) |     \
 	 DELTA_BIT(DELTA_EXEC) | DELTA_BIT(DELTA_EXIT) | DELTA_BIT(DELTA_FORGET) | DELTA_BIT(DELTA_NVML) |       \
 	 DELTA_BIT(DELTA_BLOCK_ALLOC) | DELTA_BIT(DELTA_BLOCK_FREE) | DELTA_BIT(DELTA_BLOCK_LOST) |              \
-	 DELTA_BIT(DELTA_BLOCK_BACK) | DELTA_BIT(DELTA_REQUEST_FAILED) | DELTA_BIT(DELTA_REQUEST_DECIDED))
+	 DELTA_BIT(DELTA_BLOCK_BACK) | DELTA_BIT(DELTA_REQUEST_FAILED) | DELTA_BIT(DELTA_REQUEST_DECIDED) |  \
+	 DELTA_BIT(DELTA_SHED))
 void lives_see(void *lives, const struct delta *delta);
 
 /* The number of the newest change. */

@@ -20,6 +20,14 @@ void lives_around_fini(struct lives_around *around)
 	*around = (struct lives_around){ 0 };
 }
 
+void lives_around_shed(struct lives_around *around)
+{
+	uint32_t left_out = around->left_out + around->moment_count + around->peak_count;
+
+	lives_around_fini(around);
+	around->left_out = left_out;
+}
+
 /* ---- which lives are around a moment ---- */
 
 static bool is_near_moment(const struct life_point *at, const struct life_moment *moment)

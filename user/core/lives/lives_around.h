@@ -35,6 +35,8 @@ struct lives_around {
 };
 
 void lives_around_fini(struct lives_around *around);
+/* Forgets all moments, and their lives: counts the moments. */
+void lives_around_shed(struct lives_around *around);
 
 /* A life has ended. Returns whether one is decided now: the one that has waited longest, in `decided`. */
 bool lives_around_wait(struct lives_around *around, const struct life *life, struct life *decided);

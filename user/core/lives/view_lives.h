@@ -39,6 +39,7 @@ struct view_lives {
 	size_t moment_count;
 	uint64_t left_out;       /* lives that are not in the list */
 	uint64_t moments_left_out;
+	uint64_t shed_ns;        /* gpumemtrace's memory was short: earlier lives are left out; 0: never */
 };
 
 void view_lives_free(struct view_lives *lives);   /* NULL is fine */

@@ -138,8 +138,14 @@ struct life_taker {
 	/* The same number comes again when more is known of the request. */
 	void (*request)(void *arg, uint32_t process, int gpu, uint64_t change, const struct gmt_oom *rec);
 	void (*process)(void *arg, const struct life_process *process);
+	/* The process has ended, and all its lives. */
+	void (*exit)(void *arg, uint32_t process);
 	/* Comes after process(), in long sessions: the number means nothing any longer. */
 	void (*forget)(void *arg, uint32_t process);
+	/* Memory is short: the taker gives up what it has kept. NULL: the taker needs each life. */
+	void (*shed)(void *arg, uint64_t ts_ns);
+	/* Only where each taker has shed(): the life goes on, and nothing more is told of it. */
+	void (*lost)(void *arg, const struct life *life);
 };
 
 #endif

@@ -74,6 +74,7 @@ static void add_lives(const struct maker *m, const struct kept_shown *shown, str
 		if (find_shown_row(m, shown->lives[i].process, shown->lives[i].gpu, &at))
 			add_life(m, &shown->lives[i], at, out);
 	out->left_out = shown->unseen;
+	out->shed_ns = shown->shed_ns;
 	for (size_t i = 0; i < shown->seen_count; i++)
 		if (has_no_place(m, &shown->seen[i]) ||
 		    find_shown_row(m, shown->seen[i].process, shown->seen[i].gpu, &at))

@@ -192,6 +192,10 @@ static json_t *page_notes(const struct view *view, const struct sink_opts *opts)
 		out_printf(&text, "%" PRIu64 " %s long ago: what %s over time is not kept\n", view->ended.count,
 			   human_plural(view->ended.count, "process ended", "processes ended"),
 			   human_plural(view->ended.count, "it held", "they held"));
+	if (view->lives && view->lives->shed_ns)
+		out_printf(&text, "gpumemtrace's own memory was short (--memory): single events before +%.3f s are"
+			   " given up, and memory over time is less exact\n",
+			   (double)view_since_start(view, view->lives->shed_ns) / 1e9);
 	for (size_t at = 0; at < text.size;) {
 		const char *end = memchr(text.data + at, '\n', text.size - at);
 		size_t size = end ? (size_t)(end - text.data) - at : text.size - at;

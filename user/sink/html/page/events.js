@@ -155,7 +155,7 @@ function leftOutText(chosen) {
 		left.push("The page has " + data.life_count + " allocations, those around the moments above and the largest; " +
 			data.lives_left_out + " others are left out (--events=all writes all).");
 	if (data.life_moments_left_out)
-		left.push(data.life_moments_left_out + " older moments have no events.");
+		left.push(data.life_moments_left_out + " other moments have no events.");
 	return left.join(" ");
 }
 
