@@ -77,7 +77,8 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,framework,categories category framework framework_view frameworks iteration_end iteration_marks phase_line phases \
                                 recent rises segments sizes torch_silent waiting) \
             $(call in,oom,oom_ask oom_dump oom_gpus oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
-            $(call in,history,births history history_dump history_events history_marks history_read window) \
+            $(call in,history,births history history_dump history_events history_marks history_read instant_cut instants \
+                              view_instants window) \
             $(call in,timeline,series series_merge series_parts series_peak timeline timeline_room view_timeline) \
             $(call in,lives,kept_lives largest_lives life_takers live_process live_table lives lives_alive \
                             lives_around view_lives) \
@@ -86,7 +87,8 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,view,by_stack by_stack_purposes finding_search findings findings_growth \
                             looked oom_causes oom_findings oom_judge oom_parts oom_verdict \
                             oom_view request_why snapshot snapshot_index snapshot_replay sums \
-                            table view view_build view_facts view_filter view_over_time view_single)
+                            table view view_build view_facts view_filter view_over_time \
+                            view_placed view_single)
 SOURCE   := dump_folder reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
@@ -146,7 +148,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
                              mark orders overlap pool stack_ends streams vmm) \
              $(call in,framework,iterations phases recent rises torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
-             $(call in,history,history history_dump) \
+             $(call in,history,history history_dump instants) \
              $(call in,timeline,series timeline) \
              $(call in,compare,diff moment ranks) \
              $(call in,lives,kept_lives lives) \

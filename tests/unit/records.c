@@ -15,7 +15,8 @@ static void init_with(struct records *r, const struct pipeline_options *options)
 
 void records_init_history(struct records *r, uint64_t most)
 {
-	init_with(r, &(struct pipeline_options){ .watches_requests = true, .history_events = most });
+	init_with(r, &(struct pipeline_options){ .watches_requests = true, .history_events = most,
+						 .keeps_instants = most });
 }
 
 void records_init(struct records *r)
@@ -172,7 +173,8 @@ void records_scene_with(struct records *r, uint32_t layers, const struct pipelin
 
 void records_scene_history(struct records *r, uint32_t layers, uint64_t most)
 {
-	records_scene_with(r, layers, &(struct pipeline_options){ .watches_requests = true, .history_events = most });
+	records_scene_with(r, layers, &(struct pipeline_options){ .watches_requests = true, .history_events = most,
+						 .keeps_instants = most });
 }
 
 void records_scene(struct records *r, uint32_t layers)

@@ -233,6 +233,7 @@ struct view_request {
 	size_t pid_count;
 	const char *gpu;
 	bool lives;              /* single allocations (core/lives/view_lives.h) */
+	bool instants;           /* where memory lay (core/history/view_instants.h) */
 	bool ages;               /* costs a look at each live allocation */
 	bool over_time;          /* costs a copy of all memory over time (view_row.timeline) */
 	/* A process whose requests fail again and again may have the reason of a request before the newest one, which

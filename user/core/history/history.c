@@ -64,24 +64,30 @@ static const enum gmt_history_kind kind_of[DELTA_COUNT] = {
 	[DELTA_SEGMENT_FREE] = GMT_HISTORY_SEGMENT_FREE,
 };
 
-static void record_memory(struct history *h, const struct delta *d)
+struct history_event history_event_of(const struct delta *d)
 {
 	enum gmt_history_kind kind = kind_of[d->kind];
 	bool is_block = kind == GMT_HISTORY_BLOCK_ALLOC || kind == GMT_HISTORY_BLOCK_FREE;
+	bool is_end = kind == GMT_HISTORY_BLOCK_FREE || kind == GMT_HISTORY_SEGMENT_FREE;
 	const struct range *r = is_block ? d->block.range : d->segment.range;
+
+	return (struct history_event){
+		.ts_ns = d->ts_ns, .kind = kind, .address = r->base, .size = r->length,
+		.device = r->gpu < 0 ? GMT_HISTORY_DEVICE_UNKNOWN : r->gpu, .stack_id = (uint32_t)r->value,
+		.flags = is_block ? 0 : r->aux & WINDOW_FLAGS, .category = is_block ? d->block.category : 0,
+		.born = is_end ? r->offset : 0,
+	};
+}
+
+static void record_memory(struct history *h, const struct delta *d)
+{
 	struct history_process *hp = history_process_of(h, d->p);
-	struct history_event *e;
+	struct history_event event = history_event_of(d), *e;
 
 	pass_time(h, d->ts_ns);
-	e = history_add(h, hp, kind, d->ts_ns);
-	e->address = r->base;
-	e->size = r->length;
-	e->device = r->gpu < 0 ? GMT_HISTORY_DEVICE_UNKNOWN : r->gpu;
-	e->stack_id = (uint32_t)r->value;
-	e->flags = is_block ? 0 : r->aux & WINDOW_FLAGS;
-	e->category = is_block ? d->block.category : 0;
-	if (kind == GMT_HISTORY_BLOCK_FREE || kind == GMT_HISTORY_SEGMENT_FREE)
-		e->born = r->offset;
+	e = history_add(h, hp, kind_of[d->kind], d->ts_ns);
+	event.process = e->process;
+	*e = event;
 }
 
 /* The release failed: the segment did not end. */
@@ -144,6 +150,20 @@ static void forget_request(struct history *h, uint32_t number)
 	r->number = 0;
 }
 
+bool history_wants_request(const struct delta *d)
+{
+	uint32_t class_id = d->request.rec->class_id;
+
+	if (class_id < GMT_CLASS_COUNT)
+		return gmt_class_is_device(class_id);
+	return d->request.is_reported || gmt_class_is_device(class_id);
+}
+
+uint64_t history_asked_bytes(const struct gmt_oom *rec)
+{
+	return rec->framework_bytes ? rec->framework_bytes : rec->asked_bytes;
+}
+
 static void record_request(struct history *h, const struct delta *d)
 {
 	const struct gmt_oom *rec = d->request.rec;
@@ -152,9 +172,7 @@ static void record_request(struct history *h, const struct delta *d)
 	struct history_event *e;
 	uint64_t free_bytes;
 
-	if (!d->request.is_reported && !gmt_class_is_device(rec->class_id))
-		return;
-	if (rec->class_id < GMT_CLASS_COUNT && !gmt_class_is_device(rec->class_id))
+	if (!history_wants_request(d))
 		return;
 	/* The history may have an earlier try of the same request. */
 	forget_request(h, rec->number);
@@ -163,7 +181,7 @@ static void record_request(struct history *h, const struct delta *d)
 	free_bytes = rec->flags & GMT_OOM_HAS_FREE ? rec->free_bytes :
 		     free_on_gpu(h->ledger, gpu != GPU_UNKNOWN ? gpu : gpus_only(&h->ledger->gpus));
 	e = history_add(h, history_process_of(h, d->p), GMT_HISTORY_OOM, d->ts_ns);
-	e->size = bounded_size(rec->framework_bytes ? rec->framework_bytes : rec->asked_bytes);
+	e->size = bounded_size(history_asked_bytes(rec));
 	e->address = bounded_size(free_bytes);
 	e->device = ordinal == ORDINAL_NONE ? GMT_HISTORY_DEVICE_UNKNOWN : ordinal;
 	e->stack_id = rec->stack_id;

@@ -102,6 +102,12 @@ struct history_process *history_process_of(struct history *h, const struct proce
 struct history_event *history_add(struct history *h, struct history_process *hp, enum gmt_history_kind kind,
 				  uint64_t ts_ns);
 
+/* What a delta of a block or a segment is as an event, but for the process. */
+struct history_event history_event_of(const struct delta *d);
+/* Whether a request that failed was for device memory, and how much it asked for. */
+bool history_wants_request(const struct delta *d);
+uint64_t history_asked_bytes(const struct gmt_oom *rec);
+
 /* Takes in a dump's record of a process. The record is well-formed by itself (history_read.c). */
 void history_read(struct history *h, const struct process *p, const struct gmt_hdr *record);
 

@@ -49,6 +49,12 @@ void window_copy(struct window *to, const struct window *from)
 		memcpy(to->unseen, from->unseen, from->unseen_count * sizeof(*to->unseen));
 }
 
+bool window_is_joined(const struct range *a, const struct range *b)
+{
+	return (a->aux & GMT_HISTORY_TORCH) && (b->aux & GMT_HISTORY_TORCH) && (a->aux & SEGMENT_PIECE) &&
+	       (b->aux & SEGMENT_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
+}
+
 /* ---- requested bytes ---- */
 
 uint64_t window_asked(const struct window *w, const struct range *block)

@@ -7,6 +7,7 @@
 #ifndef GPUMEMTRACE_CORE_HISTORY_WINDOW_H
 #define GPUMEMTRACE_CORE_HISTORY_WINDOW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <gpumemtrace/wire.h>
@@ -50,6 +51,10 @@ void window_now(struct window *w, const struct process *p, const struct framewor
 
 /* Undoes an event, of this kind, of the segment or block. */
 void window_undo(struct window *w, enum gmt_history_kind kind, const struct range *r);
+
+/* Whether two segments, which are neighbours in the window, are one to the framework: the pieces of an expandable
+ * segment are, and guessed pieces may be. */
+bool window_is_joined(const struct range *segment, const struct range *next);
 
 /* Bytes that a program asked the framework for when it got the live block; 0: not known. */
 uint64_t window_asked(const struct window *w, const struct range *block);

@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "core/framework/frameworks.h"
 #include "core/history/history.h"
+#include "core/history/instants.h"
 #include "core/ledger/delta.h"
 #include "core/ledger/ledger.h"
 #include "core/lives/kept_lives.h"
@@ -21,9 +22,11 @@ static const struct observer {
 	void (*see)(void *observer, const struct delta *delta);
 } observers[] = {
 	{ offsetof(struct pipeline, timeline), TIMELINE_END_DELTAS, 0, timeline_see_end },
+	{ offsetof(struct pipeline, instants), INSTANTS_DUE_DELTAS, 0, instants_see_due },
 	{ offsetof(struct pipeline, frameworks), FRAMEWORKS_DELTAS, FRAMEWORKS_MEMORY_DELTAS, frameworks_see },
 	{ offsetof(struct pipeline, ooms), OOMS_DELTAS, 0, ooms_see },
 	{ offsetof(struct pipeline, history), HISTORY_DELTAS, 0, history_see },
+	{ offsetof(struct pipeline, instants), INSTANTS_DELTAS, 0, instants_see },
 	{ offsetof(struct pipeline, timeline), TIMELINE_DELTAS, 0, timeline_see },
 	{ offsetof(struct pipeline, lives), LIVES_DELTAS, 0, lives_see },
 };
@@ -84,6 +87,8 @@ struct pipeline *pipeline_new(const struct pipeline_options *options)
 	}
 	if (options->timeline_points)
 		pl->timeline = timeline_new(pl->frameworks, ledger_frames(pl->ledger), options->timeline_points);
+	if (options->keeps_instants)
+		pl->instants = instants_new(pl->frameworks);
 	if (options->keeps_lives) {
 		pl->kept_lives = kept_lives_new(options->keeps_all_lives);
 		pipeline_tell(pl, kept_lives_taker(pl->kept_lives));
@@ -102,6 +107,7 @@ void pipeline_free(struct pipeline *pl)
 	lives_free(pl->lives);
 	kept_lives_free(pl->kept_lives);
 	history_free(pl->history);
+	instants_free(pl->instants);
 	ooms_free(pl->ooms);
 	frameworks_free(pl->frameworks);
 	ledger_free(pl->ledger);

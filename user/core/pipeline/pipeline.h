@@ -12,6 +12,7 @@
 
 struct frameworks;
 struct history;
+struct instants;
 struct kept_lives;
 struct ledger;
 struct life_taker;
@@ -27,6 +28,7 @@ struct pipeline {
 	struct timeline *timeline;   /* NULL: likewise */
 	struct lives *lives;         /* NULL: nobody takes them */
 	struct kept_lives *kept_lives; /* NULL: none is kept */
+	struct instants *instants;   /* NULL: likewise */
 };
 
 struct pipeline_options {
@@ -36,6 +38,7 @@ struct pipeline_options {
 	bool keeps_ended;            /* keeps also what ended processes held */
 	bool keeps_lives;            /* keeps the lives that are shown one by one (kept_lives.h) */
 	bool keeps_all_lives;
+	bool keeps_instants;         /* keeps where memory lay at peaks and failed requests (instants.h) */
 	uint64_t timeline_points;    /* the room for memory over time (timeline.h); 0: there is no timeline */
 };
 

@@ -471,3 +471,12 @@ uint32_t by_stack_show_waiting(struct by_stack *b, uint32_t stack_id)
 
 	return show_stack(b, b->waiting_of[stack] ? b->waiting_of[stack] : stack);
 }
+
+uint8_t by_stack_purpose(const struct by_stack *b, uint32_t stack_id, unsigned int category)
+{
+	uint8_t hint = category ? GMT_CATEGORY_COUNT : frames_hint(b->frames, stack_id);
+
+	if (category)
+		return (uint8_t)(category - 1);
+	return hint < GMT_CATEGORY_COUNT ? hint : GMT_CATEGORY_UNKNOWN;
+}

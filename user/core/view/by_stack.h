@@ -101,5 +101,8 @@ void by_stack_set_purposes(struct by_stack *b, struct view_stacks *stacks, const
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id);
 /* The same for the stack that waited for it, if by_stack_set_waiting() has found one, else for the stack itself. */
 uint32_t by_stack_show_waiting(struct by_stack *b, uint32_t stack_id);
+/* What a framework's block is for, whose category is one less; 0: nobody has seen that, but a function of its stack may
+ * say so. enum gmt_category. */
+uint8_t by_stack_purpose(const struct by_stack *b, uint32_t stack_id, unsigned int category);
 
 #endif

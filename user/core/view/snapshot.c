@@ -50,13 +50,6 @@ static unsigned int device_of_range(const struct range *r)
 	return r->gpu < 0 ? 0 : r->gpu;
 }
 
-/* For PyTorch, the pieces of an expandable segment are one segment; guessed pieces may be one, too. */
-static bool is_joined(const struct range *a, const struct range *b)
-{
-	return (a->aux & GMT_HISTORY_TORCH) && (b->aux & GMT_HISTORY_TORCH) && (a->aux & SEGMENT_PIECE) &&
-	       (b->aux & SEGMENT_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
-}
-
 /* Adds PyTorch's blocks, and the free pieces between them, to the newest segment, whose size is set. */
 static void fill_segment(struct snapshot *s, const struct window *w)
 {
@@ -72,6 +65,8 @@ static void fill_segment(struct snapshot *s, const struct window *w)
 			append_block(s, at, base - at, false, 0);
 		at = stop < end ? stop : end;
 		block = append_block(s, base, at - base, true, b->value);
+		block->born_ns = b->offset;
+		block->category = window_category(b);
 		if (asked && asked <= block->size) {
 			segment->asked -= block->size - asked;
 			block->asked = asked;
@@ -87,6 +82,7 @@ static void add_plain(struct snapshot *s, const struct range *r)
 
 	segment->size = r->length;
 	segment->stack_id = r->value;
+	segment->born_ns = r->offset;
 	segment->why = snapshot_why_of(r->value);
 	append_block(s, r->base, r->length, true, r->value);
 }
@@ -107,13 +103,15 @@ static void add_segments(struct snapshot *s, const struct window *w)
 		}
 		segment = add_segment(s, r->base, device_of_range(r));
 		segment->stack_id = r->value;
+		segment->born_ns = r->offset;
+		segment->is_torch = true;
 		segment->why = r->aux & GMT_HISTORY_GUESSED ? SNAPSHOT_WHY_GUESSED : snapshot_why_of(r->value);
 		do {
 			segment->size += r->length;
 			segment->is_expandable |= (r->aux & GMT_HISTORY_MAPPED) != 0;
 			last = r;
 			r = rangemap_next(&w->segments, &pos);
-		} while (r && is_joined(last, r));
+		} while (r && window_is_joined(last, r));
 		s->is_expandable |= segment->is_expandable;
 		fill_segment(s, w);
 	}
@@ -158,13 +156,19 @@ static const struct hash *waiting_of(const struct history *h, const struct proce
 	return h->frameworks ? framework_waiting(frameworks_of(h->frameworks, p)) : NULL;
 }
 
+void snapshot_place(const struct window *w, struct snapshot *out)
+{
+	*out = (struct snapshot){ 0 };
+	add_segments(out, w);
+}
+
 void snapshot_build_from(const struct snapshot_index *x, uint32_t process, struct snapshot *out)
 {
 	struct window w;
 
 	history_window(x->h, process, &w);
-	*out = (struct snapshot){ .waiting = waiting_of(x->h, x->h->processes[process].of) };
-	add_segments(out, &w);
+	snapshot_place(&w, out);
+	out->waiting = waiting_of(x->h, x->h->processes[process].of);
 	for (unsigned int i = 0; i < w.unseen_count; i++)
 		add_unseen(out, &w, i);
 	snapshot_replay(x, process, &w, out);

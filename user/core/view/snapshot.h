@@ -74,8 +74,10 @@ struct snapshot_mark {
 struct snapshot_block {
 	uint64_t address, size;
 	uint64_t asked;          /* of an active block: requested bytes, or size where they are not known */
+	uint64_t born_ns;        /* of an active block; 0: not seen */
 	uint32_t stack_id;
 	uint8_t why;
+	uint8_t category;        /* of PyTorch's blocks: enum gmt_category + 1; 0: not known */
 	bool active;
 };
 
@@ -84,8 +86,9 @@ struct snapshot_segment {
 	uint64_t active, asked;  /* sums over its active blocks */
 	size_t first_block, block_count; /* by address */
 	uint32_t stack_id;
+	uint64_t born_ns;        /* of its first piece; 0: not seen */
 	uint8_t why, device;
-	bool is_expandable;      /* made of pieces by cuMemMap */
+	bool is_torch, is_expandable; /* expandable: made of pieces by cuMemMap */
 };
 
 struct snapshot {
@@ -105,6 +108,8 @@ struct snapshot {
 
 /* Makes the snapshot of h->processes[process]; snapshot_free() releases its arrays. */
 void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out);
+/* The segments and blocks of a window alone. */
+void snapshot_place(const struct window *w, struct snapshot *out);
 /* The same for one of many processes of a history. */
 void snapshot_build_from(const struct snapshot_index *x, uint32_t process, struct snapshot *out);
 /* Drops the segments and events of other devices; wanted[] is by CUDA ordinal. The numbers of devices stay. */

@@ -52,6 +52,7 @@ void view_free(struct view *view)
 	limits_fini(&view->limits);
 	free(view->libraries);
 	view_lives_free(view->lives);
+	view_instants_free(view->instants);
 	free(view->findings);
 	*view = (struct view){ 0 };
 }

@@ -26,6 +26,7 @@
 #include "core/account/view_stacks.h"
 #include "core/framework/view_torch.h"
 #include "core/timeline/view_timeline.h"
+#include "core/history/view_instants.h"
 #include "core/lives/view_lives.h"
 #include "core/terms/oom_why.h"
 #include "core/terms/limits.h"
@@ -175,6 +176,7 @@ struct view {
 	uint32_t end_reason;        /* enum gmt_end_reason; UINT32_MAX: the stream has no end record */
 	bool is_filtered;           /* not all traced processes are in procs (view_filter.h) */
 	struct view_lives *lives;   /* single allocations (view_lives.h); NULL: the request was not for them */
+	struct view_instants *instants; /* where memory lay (view_instants.h); likewise */
 	size_t finding_count;
 	struct finding *findings;   /* what the numbers mean: the most urgent first (finding.h) */
 };

@@ -12,6 +12,7 @@
 #include "core/view/request_why.h"
 #include "core/view/view_facts.h"
 #include "core/view/view_filter.h"
+#include "core/view/view_placed.h"
 #include "core/view/view_single.h"
 #include "core/view/view_over_time.h"
 #include "core/framework/framework.h"
@@ -337,6 +338,8 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 	view_filter(view, m.request);
 	if (m.request->lives)
 		view->lives = view_single(pl, &m.by_stack, m.order, view);
+	if (m.request->instants)
+		view->instants = view_placed(pl, &m.by_stack, view);
 	by_stack_fini(&m.by_stack);
 	view->findings = findings_make(view, &view->finding_count);
 }

@@ -43,16 +43,6 @@ static bool has_no_place(const struct maker *m, const struct kept_count *seen)
 	return seen->gpu == LIFE_NO_GPU && !m->view->is_filtered;
 }
 
-/* Of a block: what it was for. Where nobody has seen that, a function of its stack may say so. */
-static uint8_t purpose_of(const struct maker *m, const struct life *life)
-{
-	uint8_t hint = life->category ? GMT_CATEGORY_COUNT : frames_hint(m->by_stack->frames, life->stack_id);
-
-	if (life->category)
-		return (uint8_t)(life->category - 1);
-	return hint < GMT_CATEGORY_COUNT ? hint : GMT_CATEGORY_UNKNOWN;
-}
-
 static void add_life(const struct maker *m, const struct life *life, struct place at, struct view_lives *out)
 {
 	out->list[out->count++] = (struct view_life){
@@ -60,8 +50,9 @@ static void add_life(const struct maker *m, const struct life *life, struct plac
 		.stack = by_stack_show(m->by_stack, life->stack_id),
 		.asked = by_stack_show_waiting(m->by_stack, life->stack_id),
 		.proc = at.proc, .row = at.row, .iteration = life->iteration,
-		.what = life->is_block ? purpose_of(m, life) : life->class, .end = (uint8_t)life->end,
-		.is_block = life->is_block, .is_segment = life->is_segment, .continues = life->continues,
+		.what = life->is_block ? by_stack_purpose(m->by_stack, life->stack_id, life->category) : life->class,
+		.end = (uint8_t)life->end, .is_block = life->is_block, .is_segment = life->is_segment,
+		.continues = life->continues,
 	};
 }
 
