@@ -151,6 +151,9 @@ static void as_many_copies_as_fit(void **state)
 	assert_true(admit(&room, ++id, PIECE));
 	assert_false(admit(&room, ++id, PIECE));
 	assert_int_equal(room.cut, 3);
+	for (uint32_t piece = 0; piece < 4; piece++) /* of two threads at a time */
+		assert_false(admit(&room, id + 1 + piece % 2, PIECE));
+	assert_int_equal(room.cut, 5);
 }
 
 int main(void)

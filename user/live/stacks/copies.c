@@ -8,8 +8,10 @@
 
 void copies_lose(struct copies_room *room, const struct gmt_stack_copy *copy)
 {
-	room->cut += !room->cut || copy->stack_id != room->last_id;
-	room->last_id = copy->stack_id;
+	uint64_t *counted = &room->counted[copy->stack_id % COPIES_COUNTED], number = (uint64_t)copy->stack_id + 1;
+
+	room->cut += *counted != number;
+	*counted = number;
 }
 
 bool copies_admit(struct copies_room *room, const struct gmt_stack_copy *copy)

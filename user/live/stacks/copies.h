@@ -13,15 +13,17 @@
 struct records;
 
 #define COPIES_MOST (64u << 20)          /* bytes of copies that wait for tables */
+/* Threads send pieces at the same time. Their stacks have neighbouring ids, fewer than a machine has CPUs. */
+#define COPIES_COUNTED 4096
 
 /* The copies of stacks whose tables do not exist yet. */
 struct copies_room {
 	size_t bytes;            /* in use */
 	uint64_t cut;            /* stacks without a copy, or a part of it: they stay as they are, cut off */
-	uint32_t last_id;        /* the newest of them */
+	uint64_t counted[COPIES_COUNTED]; /* the newest of them: stack_id + 1 at stack_id % COPIES_COUNTED */
 };
 
-/* Counts the stack of a copy that is not kept; the pieces of a copy come one behind the other. */
+/* Counts the stack of a copy that is not kept, once for all of its pieces. */
 void copies_lose(struct copies_room *room, const struct gmt_stack_copy *copy);
 /* Whether there is room for the copy. Takes the room, or counts the stack. */
 bool copies_admit(struct copies_room *room, const struct gmt_stack_copy *copy);
