@@ -66,7 +66,7 @@ UNIT_LIBS   = -lcmocka -ljansson -lzstd -lz $(SQLITE_LIBS)
 in = $(addprefix $(1)/,$(2))
 BASE     := blake2 confine for_tests foreign_file guarded hash human js maps out out_file rangemap siphash \
             storage xalloc
-PARSE    := channel client keeper parser worker
+PARSE    := channel client keeper oom_kills parser worker
 CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits module_paths names neighbours own_code owner_names \
                             probes symbol_hint) \
             $(call in,account,account stacks) \
@@ -139,7 +139,7 @@ BIN_SRC  := $(TOP:%=user/%)
 
 # ---- unit tests, in rooms as above: what those of the last three lists need beside libgmt.a, their rules say --------
 UNIT      := $(call in,base,confine foreign_file hash human out out_file rangemap) \
-             $(call in,parse,parse) \
+             $(call in,parse,killed parse) \
              $(call in,terms,array_size cgroup_parts libraries own_code probes terms) \
              $(call in,bpf,joint memo pairing) \
              $(call in,account,stacks) \

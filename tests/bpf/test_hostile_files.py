@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import time
 import zlib
@@ -23,6 +24,7 @@ LIBRARY = os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so")
 ENDS_WITHIN = 30            # seconds: it takes less than one on an idle machine
 TRACER_MIB = 200
 END = 0x8007
+NO_MEMORY = "could not be read: gpumemtrace or the machine had no memory left"
 NO_READERS = "programs and libraries cannot be read any more"
 
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -335,6 +337,30 @@ def no_readers_any_more():
     equal([limit["what"] for limit in report["limits"]], [NO_READERS], "limits")
 
 
+def limit_processes(keeper, most):
+    """As the keeper's own user, who may do that without a capability."""
+    subprocess.run(["prlimit", f"--pid={keeper}", f"--nproc={most}:"], user=65534, group=65534, extra_groups=[], check=True)
+
+
+def a_lack_of_processes_passes():
+    """no process for a reader: said once, and the library is probed once there can be readers again"""
+    copy = shutil.copy(lib.LIB, lib.folder())
+    tracer = Tool("-a").ready()
+    keeper, _ = readers_of(tracer)
+    limit_processes(keeper, 0)
+    target = Target("basic", hold="start", lib=copy)
+    tracer.wait_line(lambda: any(NO_MEMORY in line for line in tracer.err), NO_MEMORY)
+    target.wait("start")
+    limit_processes(keeper, 10000)
+    tracer.probes(copy)
+    target.go()
+    books = target.books()
+    report = tracer.stop()
+    lib.compare(report, target.pid, books, clean=False)
+    equal(len([line for line in tracer.err if f"{copy}: the file {NO_MEMORY}" in line]), 1, "sentences: " + tracer.stderr())
+    check([note for note in report["notes"] if "to probe libraries failed" in note and copy in note], report["notes"])
+
+
 def nobody_is_left():
     """kill -9 of the tracer: no reader stays"""
     tracer, target, _ = start(LIBRARY)
@@ -349,4 +375,4 @@ def nobody_is_left():
 
 
 lib.main(hostile_libraries, refused_files_are_told, damage_is_no_error_of_storage, readers_have_nothing, readers_are_replaced,
-         no_readers_any_more, nobody_is_left)
+         no_readers_any_more, a_lack_of_processes_passes, nobody_is_left)

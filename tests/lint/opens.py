@@ -95,6 +95,7 @@ TABLE = [
     ("pager.c", "run_less_safely", "system", "less in secure mode, for who has privileges"),
     ("pager.c", "run_pager", "user", "the pager of PAGER, or less, without privileges"),
     ("parse/keeper.c", "keep_socket", "system", "/dev/null"),
+    ("parse/oom_kills.c", "oom_kills", "system", "the kernel's number of processes that it killed for lack of memory"),
     ("privileges.c", "lacks_for_file", "user", "asks which capabilities an output needs"),
     ("screen/curses.c", "open_files", "system", "/dev/null"),
     ("screen/terminal.c", "open_own", "held", "the terminal that the tracer has, or the one that controls the tracer"),

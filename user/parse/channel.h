@@ -11,10 +11,12 @@
 #include "parse/kinds.h"
 
 /* To the keeper, one packet each. */
-enum channel_order { CHANNEL_START, CHANNEL_KILL, CHANNEL_KILL_ALL };
+enum channel_order { CHANNEL_START, CHANNEL_KILL, CHANNEL_KILL_ALL, CHANNEL_ASK_END };
 struct channel_command {
 	uint32_t order;
-	uint32_t number;         /* of the worker, but for KILL_ALL; START comes with its end of a socket pair */
+	uint32_t number;         /* of the worker, but for KILL_ALL; START comes with its end of a socket pair, and
+				  * ASK_END with one on which the keeper sends a reply: the signal that ended
+				  * the worker without an order; 0: none, or not known */
 };
 
 /* To a worker, with the descriptors; `size` bytes follow. */

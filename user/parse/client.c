@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,14 @@
 #include "base/hash.h"
 #include "base/xalloc.h"
 #include "parse/channel.h"
+#include "parse/oom_kills.h"
 #include "parse/parser.h"
 
 #define CLIENT_WORKERS 4                 /* at a time; each may have files open and memory in use */
 #define PERIOD_NS 60000000000ULL         /* within which whoever is charged has: */
 #define CHARGED_NS 20000000000ULL        /* ... this much time of workers for slow answers */
 #define SLOW_NS 100000000ULL             /* a slow answer; names take 0.1 ms, and most tables some ms */
+#define REST_NS 1000000000ULL            /* without a question, after a lack of memory; twice as long each time */
 #define PARSE_WHY_BYTES 128
 #define CHARGED_DEATHS 8                 /* ... and this many workers that had to be replaced */
 
@@ -28,6 +31,7 @@ struct link {
 	int socket;
 	uint64_t answers;        /* how many it has given */
 	uint64_t used;           /* the client's count at the last use */
+	uint64_t oom_kills;      /* of all processes, when it was started */
 };
 
 /* What a user's processes, or an owner's files, have cost in this period: `ns` in slow answers, for any number of quick
@@ -35,6 +39,7 @@ struct link {
 struct use {
 	uint64_t since_ns, ns;
 	uint32_t deaths;
+	uint64_t rest_ns, rests_until_ns; /* memory was lacking, or a process */
 };
 
 #define CHARGED_USER (1ULL << 32)        /* apart from owners */
@@ -46,6 +51,7 @@ struct parse_client {
 	uint64_t charged;        /* CHARGED_USER | user; 0: the owner of each file */
 	uint64_t asked;
 	char bound[PARSE_WHY_BYTES]; /* the newest that was reached, as a reason */
+	bool is_oom;             /* the newest worker that was killed: the kernel lacked memory then */
 };
 
 static uint64_t now_ns(void)
@@ -127,6 +133,7 @@ static int get_link(struct parse_client *client, uint32_t owner, struct link **f
 		end_link(client, link);
 		err = parser_start_worker(client->parser, &link->number, &link->socket);
 		link->is_up = !err;
+		link->oom_kills = oom_kills();
 		link->owner = owner;
 	}
 	link->used = ++client->asked;
@@ -232,6 +239,17 @@ static void drop_answer(struct parse_answer *answer)
 	*answer = (struct parse_answer){ 0 };
 }
 
+/* Why a worker ended without a last word. */
+static int why_ended(struct parse_client *client, const struct link *link, unsigned int kills)
+{
+	if (kills != parser_kills(client->parser))
+		return -EOWNERDEAD;
+	if (parser_ended_by(client->parser, link->number) != SIGKILL)
+		return -EFAULT;
+	client->is_oom = oom_kills() > link->oom_kills;
+	return -ENOTRECOVERABLE;
+}
+
 static int ask_once(struct parse_client *client, const struct parse_question *question, struct parse_answer *answer,
 		    int *status, bool *was_fresh)
 {
@@ -248,6 +266,8 @@ static int ask_once(struct parse_client *client, const struct parse_question *qu
 	err = exchange_messages(client, link, question, answer, status);
 	if (!err)
 		return 0;
+	if (err == -EFAULT && !parser_has_ended(client->parser))
+		err = why_ended(client, link, kills);
 	end_link(client, link);
 	drop_answer(answer);
 	if (err == -ETIME) {
@@ -256,15 +276,22 @@ static int ask_once(struct parse_client *client, const struct parse_question *qu
 	}
 	if ((err == -EFAULT || err == -ESTALE) && parser_has_ended(client->parser))
 		return -ECHILD;
-	return err == -EFAULT && kills != parser_kills(client->parser) ? -EOWNERDEAD : err;
+	return err;
 }
 
 /* A worker that has files open may be at its limit, or somebody may have ended it. That is not the fault of the file in
  * question, which a new worker tries once more. */
 static bool may_try_again(const struct parse_question *question, int err, bool was_fresh)
 {
-	return (err == -EFAULT || err == -EOWNERDEAD || err == -ENOMEM || err == -ENOBUFS || err == -ESTALE) &&
-	       !was_fresh && !question->about_state;
+	return (err == -EFAULT || err == -EOWNERDEAD || err == -ENOTRECOVERABLE || err == -ENOMEM || err == -ENOBUFS ||
+		err == -ESTALE) && !was_fresh && !question->about_state;
+}
+
+/* A machine without memory is not asked for more with each stack. */
+static void rest_for_memory(struct use *use)
+{
+	use->rest_ns = use->rest_ns ? 2 * use->rest_ns : REST_NS;
+	use->rests_until_ns = now_ns() + use->rest_ns;
 }
 
 int parse_ask(struct parse_client *client, const struct parse_question *question, struct parse_answer *answer)
@@ -280,9 +307,13 @@ int parse_ask(struct parse_client *client, const struct parse_question *question
 	do {
 		if (use->ns >= CHARGED_NS || use->deaths >= CHARGED_DEATHS)
 			return -EDQUOT;
+		if (start < use->rests_until_ns)
+			return -ENOBUFS;
 		err = ask_once(client, question, answer, &status, &was_fresh);
 		use->deaths += parse_gave_up(err) && err != -ECHILD && err != -ENOBUFS;
 	} while (may_try_again(question, err, was_fresh));
+	if (err == -ENOBUFS)
+		rest_for_memory(use);
 	took = now_ns() - start;
 	use->ns += took > SLOW_NS ? took : 0;
 	return err ?: status;
@@ -301,7 +332,12 @@ int parse_refuse(struct parse_client *client, uint32_t owner)
 bool parse_gave_up(int err)
 {
 	return err == -ETIMEDOUT || err == -ENOMEM || err == -ENOBUFS || err == -EREMOTEIO || err == -EFAULT ||
-	       err == -EOWNERDEAD || err == -EBADMSG || err == -EDQUOT || err == -ECHILD;
+	       err == -EOWNERDEAD || err == -ENOTRECOVERABLE || err == -EBADMSG || err == -EDQUOT || err == -ECHILD;
+}
+
+bool parse_may_pass(int err)
+{
+	return err == -EDQUOT || err == -ENOBUFS;
 }
 
 bool parse_was_ended(int err)
@@ -316,6 +352,9 @@ const char *parse_why(const struct parse_client *client, int err)
 		return client->bound;
 	case -EOWNERDEAD:
 		return "was being read when gpumemtrace ended all readers to save memory";
+	case -ENOTRECOVERABLE:
+		return client->is_oom ? "could not be read: the kernel killed its reader, as memory had run out" :
+					"could not be read: its reader was killed, and not by gpumemtrace";
 	case -ENOMEM:
 		return "needs more than 1 GiB of memory to be read";
 	case -ENOBUFS:

@@ -40,11 +40,12 @@ struct parse_question {
  * Asks, and waits for the answer. The answer's data is to be freed also after an error. What it says is foreign: the
  * caller checks all of it. Returns the status that the worker gives, or
  * -ETIMEDOUT, -ENOMEM: the file needs more time or memory than it may have; -ENOBUFS: the machine, or this process,
- * lacks memory, whatever the file is (the owner is not charged); -EREMOTEIO: the file's storage failed (not
- * -EIO, as an open() of the caller may give that); -EFAULT: the worker ended; -EOWNERDEAD: parser_kill_workers()
- * ended it; -EBADMSG: it answered nonsense. In these cases the worker is gone. -EDQUOT: the
- * user's files have cost too much, and will be read again within a minute; -ESTALE: the worker that kept something is
- * not there any more; -ECANCELED; -ECHILD: the keeper has ended, and no file can be read any more.
+ * lacks memory, whatever the file is (the owner is not charged, but no file of the owner is read for a second or more);
+ * -EREMOTEIO: the file's storage failed (not -EIO, as an open() of the caller may give that); -EFAULT: the worker
+ * ended; -EOWNERDEAD: parser_kill_workers() ended it; -ENOTRECOVERABLE: somebody or the kernel killed it; -EBADMSG: it
+ * answered nonsense. In these cases the worker is gone. -EDQUOT: the user's files have cost too much, and will be read
+ * again within a minute; -ESTALE: the worker that kept something is not there any more; -ECANCELED; -ECHILD: the keeper
+ * has ended, and no file can be read any more.
  */
 int parse_ask(struct parse_client *client, const struct parse_question *question, struct parse_answer *answer);
 
@@ -58,6 +59,8 @@ int parse_time_is_up(struct parse_client *client, uint64_t ns);
  * behind "the file ". The text is the client's, until its next question. */
 bool parse_gave_up(int err);
 const char *parse_why(const struct parse_client *client, int err);
+/* Whether the reason passes: the file is asked about again later, and others of its owner are, too. */
+bool parse_may_pass(int err);
 /* Whether it was given up because gpumemtrace itself ended the reader: at a bound of time, or to save memory. */
 bool parse_was_ended(int err);
 

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/confine.h"
@@ -29,8 +30,13 @@
 
 struct child {
 	uint32_t number;
-	pid_t pid;               /* 0: none */
+	pid_t pid;               /* 0: none, or it has ended: */
+	int status;              /* waitpid(2)'s */
+	bool was_ordered;        /* its end */
 };
+
+#define END_WAIT_NS 1000000       /* between looks whether a worker has ended whose socket is closed, */
+#define END_WAITS 100             /* and so many looks: a worker that was overpowered may live on */
 
 /* The environment may hold secrets. Nothing here reads it. */
 static void forget_environment(void)
@@ -76,19 +82,47 @@ static struct child *find_child(struct child *children, uint32_t number)
 
 static void reap_children(struct child *children)
 {
+	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		for (size_t i = 0; i < WORKERS_MAX; i++)
-			if (children[i].pid == pid)
+			if (children[i].pid == pid) {
 				children[i].pid = 0;
+				children[i].status = status;
+			}
 }
 
-static void kill_children(const struct child *children)
+static void kill_child(struct child *child)
+{
+	child->was_ordered = true;
+	kill(child->pid, SIGKILL);
+}
+
+static void kill_children(struct child *children)
 {
 	for (size_t i = 0; i < WORKERS_MAX; i++)
 		if (children[i].pid)
-			kill(children[i].pid, SIGKILL);
+			kill_child(&children[i]);
+}
+
+/* Says which signal ended a worker that closed its socket. */
+static void tell_signal(struct child *children, uint32_t number, int fd)
+{
+	struct channel_reply reply = { 0 };
+	struct iovec part = { &reply, sizeof(reply) };
+	struct child *child = NULL;
+
+	for (int i = 0; i < END_WAITS && find_child(children, number); i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = END_WAIT_NS }, NULL);
+		reap_children(children);
+	}
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		if (children[i].number == number && !children[i].pid)
+			child = &children[i];
+	if (child && !child->was_ordered && WIFSIGNALED(child->status))
+		reply.status = WTERMSIG(child->status);
+	channel_send(fd, &part, 1, (const int[PARSE_FDS]){ -1, -1 });
 }
 
 static void refuse_child(int fd)
@@ -104,8 +138,11 @@ static void start_child(struct child *children, uint32_t number, int fd, const s
 {
 	pid_t keeper = getpid(), pid;
 
+	/* Not the room of the newest end: somebody may ask about that. */
 	for (size_t i = 0; i < WORKERS_MAX; i++) {
-		if (children[i].pid)
+		struct child *child = &children[(number + i) % WORKERS_MAX];
+
+		if (child->pid)
 			continue;
 		pid = fork();
 		if (!pid) {
@@ -116,7 +153,7 @@ static void start_child(struct child *children, uint32_t number, int fd, const s
 		}
 		if (pid < 0)
 			break;
-		children[i] = (struct child){ number, pid };
+		*child = (struct child){ .number = number, .pid = pid };
 		return;
 	}
 	refuse_child(fd);
@@ -139,9 +176,11 @@ _Noreturn void keeper_run(int control, pid_t parent, const struct parse_table *t
 		if (command.order == CHANNEL_START && fds[0] >= 0)
 			start_child(children, command.number, fds[0], table);
 		else if (command.order == CHANNEL_KILL && child)
-			kill(child->pid, SIGKILL);
+			kill_child(child);
 		else if (command.order == CHANNEL_KILL_ALL)
 			kill_children(children);
+		else if (command.order == CHANNEL_ASK_END && fds[0] >= 0)
+			tell_signal(children, command.number, fds[0]);
 		for (size_t i = 0; i < PARSE_FDS; i++)
 			if (fds[i] >= 0)
 				close(fds[i]);

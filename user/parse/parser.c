@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
 #include "parse/channel.h"
 #include "parse/keeper.h"
+
+#define END_WAIT_SECONDS 2
 
 struct parser {
 	pid_t pid;
@@ -87,11 +90,11 @@ int parser_cancelled(const struct parser *parser)
 	return parser->cancelled;
 }
 
-int parser_start_worker(struct parser *parser, uint32_t *number, int *socket)
+/* Sends an order with one end of a new socket, the other end of which the caller gets. */
+static int send_with_socket(struct parser *parser, struct channel_command command, int *socket)
 {
-	int ends[2], err;
-	struct channel_command command = { .order = CHANNEL_START, .number = atomic_fetch_add(&parser->numbers, 1) };
 	struct iovec part = { &command, sizeof(command) };
+	int ends[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return errno == ENOMEM ? -ENOBUFS : -errno;
@@ -101,9 +104,28 @@ int parser_start_worker(struct parser *parser, uint32_t *number, int *socket)
 		close(ends[0]);
 		return -ECHILD;
 	}
-	*number = command.number;
 	*socket = ends[0];
 	return 0;
+}
+
+int parser_start_worker(struct parser *parser, uint32_t *number, int *socket)
+{
+	*number = atomic_fetch_add(&parser->numbers, 1) + 1; /* the keeper has none with number 0 */
+	return send_with_socket(parser, (struct channel_command){ CHANNEL_START, *number }, socket);
+}
+
+int parser_ended_by(struct parser *parser, uint32_t number)
+{
+	struct channel_reply reply = { 0 };
+	int fds[PARSE_FDS], socket;
+
+	if (send_with_socket(parser, (struct channel_command){ CHANNEL_ASK_END, number }, &socket))
+		return 0;
+	setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ END_WAIT_SECONDS, 0 }, sizeof(struct timeval));
+	if (channel_receive(socket, &reply, sizeof(reply), fds)) /* the keeper has ended, or does not answer */
+		reply.status = 0;
+	close(socket);
+	return reply.status;
 }
 
 static void send_order(struct parser *parser, struct channel_command command)

@@ -35,6 +35,10 @@ void parser_cancel(struct parser *parser);
 int parser_start_worker(struct parser *parser, uint32_t *number, int *socket);
 void parser_kill_worker(struct parser *parser, uint32_t number);
 
+/* The signal that ended a worker whose socket is closed, if gpumemtrace did not end the worker. 0: none, or not
+ * known. */
+int parser_ended_by(struct parser *parser, uint32_t number);
+
 /* Ends all workers, idle ones and those at work. Their files count as files that ended a worker. For any thread. */
 void parser_kill_workers(struct parser *parser);
 /* How often parser_kill_workers() was called. */

@@ -137,15 +137,16 @@ static void close_oldest(struct symbolizer *s, const struct file *keep)
 /* Files share a worker: what ended it may have been the memory of the others, or somebody from outside. */
 static bool may_be_others_fault(int err)
 {
-	return err == -ESTALE || err == -EFAULT || err == -EOWNERDEAD || err == -ENOMEM;
+	return err == -ESTALE || err == -EFAULT || err == -EOWNERDEAD || err == -ENOTRECOVERABLE ||
+	       err == -ENOMEM;
 }
 
 /* A file that cannot be read has no names from now on, or for now if its owner has to wait. */
 static void refuse_file(struct symbolizer *s, struct file *file, int err)
 {
 	close_file(s, file);
-	file->is_refused = err != -EDQUOT;
-	if (s->refused && !(err == -EDQUOT && file->is_told))
+	file->is_refused = !parse_may_pass(err);
+	if (s->refused && !(parse_may_pass(err) && file->is_told))
 		s->refused(s->arg, file->path, err);
 	file->is_told = true;
 }

@@ -37,8 +37,8 @@ struct symbol_frames {
 
 struct symbolizer;
 
-/* Hears of a file that could not be read, once, and why (parse_why()). Its frames have no functions. Of a file that has
- * to wait (-EDQUOT) it hears once, too, however many stacks ask meanwhile. */
+/* Hears of a file that could not be read, once, and why (parse_why()). Its frames have no functions. Of a file that is
+ * read later (parse_may_pass()) it hears once, too, however many stacks ask meanwhile. */
 typedef void (*symbolizer_refused)(void *arg, const char *path, int err);
 
 /* At most `files_max` files are open at a time, and fewer when they take much memory. `client` must stay. `refused` may

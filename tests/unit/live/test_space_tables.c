@@ -16,6 +16,7 @@
 #include "live/stacks/space_tables.h"
 
 static size_t built;
+static int build_error = -ENOEXEC;
 
 /* In the place of bpf_tables.c's: no table is known, and none can be built. */
 int tables_find(const struct tables *tables, const struct source_file *file, enum table_kind kind,
@@ -30,7 +31,7 @@ int tables_build(struct tables *tables, const struct source_file *file, enum tab
 {
 	(void)tables, (void)file, (void)kind, (void)shape, (void)table;
 	built++;
-	return -ENOEXEC;
+	return build_error;
 }
 
 /* limited: no descriptor can be opened. */
@@ -93,6 +94,26 @@ static void files_are_opened_later(void **state)
 	close_space(&space);
 }
 
+/* A file whose reader found no memory is read again, another one is not. */
+static void files_are_read_later(void **state)
+{
+	struct space space;
+	size_t files = open_space(&space);
+
+	(void)state;
+	build_error = -ENOBUFS;
+	space_retry_postponed(&space);
+	build_pending(&space);
+	assert_int_equal(space.postponed, files);
+	build_error = -ENOMEM;
+	space_retry_postponed(&space);
+	build_pending(&space);
+	assert_int_equal(built, 2 * files);
+	assert_int_equal(space.postponed, 0);
+	build_error = -ENOEXEC;
+	close_space(&space);
+}
+
 static void files_are_opened_after_new_mappings(void **state)
 {
 	struct space space, before;
@@ -133,6 +154,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_are_opened_later),
+		cmocka_unit_test(files_are_read_later),
 		cmocka_unit_test(files_are_opened_after_new_mappings),
 		cmocka_unit_test(retries_end),
 	};

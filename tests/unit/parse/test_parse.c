@@ -36,7 +36,7 @@
 /* ---- time: in place of the C library's clock ---- */
 
 static uint64_t ahead_ns, step_ns; /* what the clock shows too much, and how much that grows by a look */
-static bool is_stopped;            /* it shows a second, whatever the time is */
+static bool is_stopped;            /* it shows a second and ahead_ns, whatever the time is */
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -45,7 +45,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 
 	ahead_ns += step_ns;
 	if (is_stopped)
-		ns = SECOND_NS;
+		ns = SECOND_NS + ahead_ns;
 	*now = (struct timespec){ (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
 	return err;
 }
@@ -378,6 +378,33 @@ static void a_lack_of_memory_is_not_the_files(void **state)
 	assert_innocent(&child, HOG);
 }
 
+/* Who lacks memory is not asked for more with each stack, but soon again, and the others are asked all the same. */
+static void a_lack_of_memory_passes(void **state)
+{
+	struct parse_child child;
+
+	(void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	skip();
+#endif
+	assert_true(start_bounded(&child, RLIMIT_DATA, PARSE_MEMORY / 4));
+	is_stopped = true;
+	assert_int_equal(ask_owner(child.client, HOG, 5, LONG_NS), -ENOBUFS);
+	assert_int_equal(ask_owner(child.client, ECHO, 5, LONG_NS), -ENOBUFS);
+	assert_int_equal(ask_owner(child.client, ECHO, 6, LONG_NS), 7);
+	ahead_ns += SECOND_NS;
+	assert_int_equal(ask_owner(child.client, ECHO, 5, LONG_NS), 7);
+	assert_int_equal(ask_owner(child.client, HOG, 5, LONG_NS), -ENOBUFS);
+	ahead_ns += SECOND_NS; /* the second rest is twice as long */
+	assert_int_equal(ask_owner(child.client, ECHO, 5, LONG_NS), -ENOBUFS);
+	ahead_ns += SECOND_NS;
+	assert_int_equal(ask_owner(child.client, ECHO, 5, LONG_NS), 7);
+	is_stopped = false;
+	assert_true(parse_may_pass(-ENOBUFS) && parse_may_pass(-EDQUOT));
+	assert_false(parse_may_pass(-ENOMEM) || parse_may_pass(-EFAULT) || parse_may_pass(-ECHILD));
+	parse_child_end(&child);
+}
+
 static void without_a_process_no_file_is_blamed(void **state)
 {
 	struct parse_child child;
@@ -614,6 +641,7 @@ int main(void)
 		TEST(workers_end),
 		TEST(reasons_are_true),
 		TEST(a_lack_of_memory_is_not_the_files),
+		TEST(a_lack_of_memory_passes),
 		TEST(without_a_process_no_file_is_blamed),
 		TEST(answers_are_bounded),
 		TEST(killed_from_outside),

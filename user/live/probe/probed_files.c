@@ -23,6 +23,9 @@
 
 #define HAZARD_PERIOD_NS 1000000000ull /* at least, between looks at all processes */
 #define HAZARD_SHARE 20                /* a look of 1 ms is followed by 20 ms without a look */
+#define LATER_NS 1000000000ull         /* until files that have to wait are read again; twice as long each time, */
+#define LATER_MOST_NS 64000000000ull   /* and so long at most */
+
 struct probing *probing_new(struct attach *attach, struct stream *stream, struct parser *parser,
 			    const struct trial *trial, uint32_t layers, bool with_sizes, uint32_t unmapped_ms)
 {
@@ -94,6 +97,10 @@ static int attach_sizes(struct probing *probing, struct library *library, const 
 	struct usdt_place places[LIBRARY_POINTS];
 	int count = library_ask_points(probing->client, path, point, places);
 
+	if (parse_may_pass(count)) {
+		snprintf(cause, cause_size, "%s", parse_why(probing->client, count));
+		return count;
+	}
 	library->absent = count <= 0;
 	for (int i = 0; i < count; i++) {
 		int err = attach_usdt(probing->attach, path, probing->newest + 1, &places[i], point->program,
@@ -195,12 +202,26 @@ const struct library *probing_find_same(const struct probing *probing, const str
 
 /* ---- files that cannot be read ---- */
 
+/* False: that is so already, and was told. */
+static bool read_later(struct probing *probing)
+{
+	if (probing->later_ns)
+		return false;
+	probing->wait_ns = !probing->wait_ns ? LATER_NS :
+			   probing->wait_ns < LATER_MOST_NS ? 2 * probing->wait_ns : LATER_MOST_NS;
+	probing->later_ns = stream_now_ns() + probing->wait_ns;
+	return probing->wait_ns == LATER_NS;
+}
+
 static void refuse_library(struct probing *probing, const struct library *library, int err, const char *cause)
 {
-	if (err == -EDQUOT) /* it is read later */
-		return;
-	refused_add(&probing->refused, library);
-	probing->refused.ended += parse_was_ended(err);
+	if (parse_may_pass(err)) {
+		if (!read_later(probing))
+			return;
+	} else {
+		refused_add(&probing->refused, library);
+		probing->refused.ended += parse_was_ended(err);
+	}
 	if (err == -ECHILD) /* of which the session speaks once */
 		return;
 	free(probing->note);
@@ -229,6 +250,8 @@ void probing_fail(struct probing *probing, int err, const char *cause)
 		probing->is_look_due = true;
 	else if (target_may_pass(err) && probing->looks++ < PROBING_LOOKS)
 		probing->is_look_due = true;
+	else if (parse_may_pass(err))
+		read_later(probing);
 }
 
 uint64_t probing_failed(const struct probing *probing, const char **why)
@@ -239,9 +262,12 @@ uint64_t probing_failed(const struct probing *probing, const char **why)
 
 bool probing_look_is_due(struct probing *probing)
 {
-	bool is_due = probing->is_look_due;
+	bool is_later = probing->later_ns && stream_now_ns() >= probing->later_ns;
+	bool is_due = probing->is_look_due || is_later;
 
 	probing->is_look_due = false;
+	if (is_later)
+		probing->later_ns = 0;
 	return is_due;
 }
 
@@ -288,7 +314,7 @@ static int probe_new(struct probing *probing, const struct library_kind *kind, c
 	if (err && kind == &library_cuda)
 		return err;
 	/* The other layers do not need a framework's library. */
-	if (target_may_pass(err)) {
+	if (target_may_pass(err) || parse_may_pass(err)) {
 		attach_drop(probing->attach, (uint32_t[]){ probing->newest + 1 }, 1);
 		probing_fail(probing, err, cause);
 		return 0; /* a later look tries again */
@@ -312,7 +338,7 @@ int probing_probe(struct probing *probing, const struct library_kind *kind, cons
 	if (ret < 0 && !*cause)
 		snprintf(cause, cause_size, "%s cannot be probed: %s", shown, strerror(-ret));
 	if (ret > 0)
-		probing->looks = 0;
+		probing->looks = probing->wait_ns = 0;
 	if (ret < 0 && ret != -ENOEXEC) /* only its name is a library's */
 		probing_fail(probing, ret, cause);
 	return ret;

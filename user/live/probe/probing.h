@@ -38,6 +38,7 @@ struct probing {
 	uint64_t failed;             /* attempts to probe a library, and why the newest one failed: */
 	char why_failed[4 * PROBING_WHY + 1];
 	bool is_look_due;            /* what failed may work later */
+	uint64_t later_ns, wait_ns;  /* when files are read again that could not be read for a reason that passes */
 	unsigned int looks;          /* ... for files that cannot be opened, since a file was probed */
 };
 

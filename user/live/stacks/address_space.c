@@ -96,7 +96,8 @@ static void ask_python(struct space *space)
 	if (!err) {
 		space->python_state = SPACE_PYTHON_FOUND;
 		space->codes = pycode_new(&space->python.layout, space->python.code_type);
-	} else if ((err == -ENOTSUP && ++space->refusals >= REFUSALS_MAX) || (parse_gave_up(err) && err != -EDQUOT)) {
+	} else if ((err == -ENOTSUP && ++space->refusals >= REFUSALS_MAX) ||
+		   (parse_gave_up(err) && !parse_may_pass(err))) {
 		/* A Python that is starting up can look like an unknown version. */
 		space->python_state = SPACE_PYTHON_REFUSED;
 	} else {

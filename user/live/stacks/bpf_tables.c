@@ -16,6 +16,7 @@
 #include "live/bpf/array_map.h"
 #include "live/stacks/map_publisher.h"
 #include "live/stream.h"
+#include "parse/client.h"
 #include "symbol/python/pyparse.h"
 #include "symbol/unwind/switchers.h"
 #include "symbol/unwind/table_cache.h"
@@ -194,7 +195,7 @@ static int get_blob(struct tables *tables, const struct source_file *file, const
 /* These errors pass. */
 static bool may_come_later(int err)
 {
-	return err == -EDQUOT || err == -ECANCELED;
+	return parse_may_pass(err) || err == -ECANCELED;
 }
 
 /* Makes the table of a key unless BPF has it. */

@@ -53,7 +53,7 @@ int tables_find(const struct tables *tables, const struct source_file *file, enu
 
 /* Reads the file, and makes a table, which takes up to a second for a large library that is not in the cache. 0;
  * -ENOSPC: no more room; else as table_ask_facts() and table_ask_table(). After an error the file is not tried again,
- * but for -EDQUOT and -ECANCELED: the answer stays. */
+ * unless the reason passes (parse_may_pass(), -ECANCELED): the answer stays. */
 int tables_build(struct tables *tables, const struct source_file *file, enum table_kind kind, struct image *shape,
 		 struct table *table);
 

@@ -11,6 +11,7 @@
 #include "live/process/procfs.h"
 #include "live/stacks/bpf_tables.h"
 #include "live/stacks/space.h"
+#include "parse/client.h"
 #include "symbol/elf/source.h"
 #include "symbol/unwind/switchers.h"
 #include "symbol/unwind/unwind_table.h"
@@ -238,6 +239,8 @@ int space_build_one(struct space *space, struct tables *tables, const char **pat
 		modules_set_image(&space->modules, i, &shape);
 		place_module(space, i, &shape, &table);
 		space->is_listed = false;
+	} else if (parse_may_pass(err)) {
+		postpone_module(space, i);
 	}
 	return err;
 }

@@ -14,7 +14,8 @@ struct tables;
 void space_fill(struct space *space, const struct space *before, const struct tables *tables);
 
 /* Builds the table of one pending module, which takes milliseconds, and a second for the largest module. 0; else the
- * error of tables_build(), and the path of the module. If the file cannot be opened now, the module is postponed. */
+ * error of tables_build(), and the path of the module. If the file cannot be opened or read now, the module is
+ * postponed. */
 int space_build_one(struct space *space, struct tables *tables, const char **path);
 
 /* Modules whose files could not be opened for a reason that may pass (space->postponed) are pending again, at most

@@ -133,7 +133,7 @@ static void build_one(struct stackwork *work, struct worked *worked)
 	turns_end(&work->turns, worked->user);
 	if (worked->space.postponed && worked->due == DUE_NOT)
 		worked->due = DUE_SOON;
-	if (parse_gave_up(err))
+	if (parse_gave_up(err) && !(parse_may_pass(err) && worked->space.retries)) /* which was told at the first try */
 		work->calls.refused(work->calls.arg, path, "stack traces end in this file", err,
 				    parse_why(work->client, err));
 }
