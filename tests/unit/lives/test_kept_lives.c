@@ -252,11 +252,202 @@ static void many_moments(void **state)
 	}
 }
 
+/* ---- bounds ---- */
+
+#define PROCESSES (KEPT_PROCESSES + 44)
+
+struct scene {
+	struct kept_lives *kept;
+	struct pipeline *none;
+	struct lives *lives;
+	struct everything all;
+	const struct life_taker *to;
+};
+
+static void begin_scene(struct scene *s, bool keeps_all)
+{
+	*s = (struct scene){ .kept = kept_lives_new(keeps_all), .none = pipeline_new(NULL) };
+	s->lives = lives_new(s->none->ledger, s->none->frameworks);
+	s->to = kept_lives_taker(s->kept);
+}
+
+static void end_scene(struct scene *s)
+{
+	lives_free(s->lives);
+	pipeline_free(s->none);
+	kept_lives_free(s->kept);
+	free(s->all.list);
+}
+
+static struct life_moment moment_of(uint32_t process, enum life_why why, uint64_t own, uint32_t number)
+{
+	return (struct life_moment){ .why = why, .at = { own, own, own }, .process = process, .number = number };
+}
+
+/* Each process has a life, and a request that fails beside it. */
+static void live_once(struct scene *s, uint32_t process, uint64_t bytes)
+{
+	struct life life = {
+		.birth = { 2ull * process, process, 1 }, .death = { 2ull * process + 1, process, 2 }, .end = LIFE_FREED,
+		.bytes = bytes, .process = process, .is_counted = true,
+	};
+	struct life_moment request = moment_of(process, LIFE_AT_REQUEST, 1, process);
+
+	s->to->moment(s->to->arg, &request);
+	request.gpu = 1;
+	s->to->moment(s->to->arg, &request);
+	s->to->allocation(s->to->arg, &life);
+	take_life(&s->all, &life);
+}
+
+static void too_many_processes(void **state)
+{
+	struct kept_shown shown;
+	struct scene s;
+
+	(void)state;
+	begin_scene(&s, false);
+	for (uint32_t process = 1; process <= PROCESSES; process++)
+		live_once(&s, process, process);
+	kept_lives_show(s.kept, s.lives, &shown);
+	assert_int_equal(shown.moment_count, KEPT_PROCESSES);
+	assert_int_equal(shown.moments_left_out, PROCESSES - KEPT_PROCESSES);
+	assert_int_equal(shown.processes_left_out, PROCESSES - KEPT_PROCESSES);
+	assert_int_equal(shown.unseen, PROCESSES - KEPT_PROCESSES);
+	kept_shown_free(&shown);
+	s.to->exit(s.to->arg, 7);
+	s.to->exit(s.to->arg, 3);
+	live_once(&s, PROCESSES + 1, 1);
+	kept_lives_show(s.kept, s.lives, &shown);
+	check_shown(&s.all, &shown);
+	assert_int_equal(shown.processes_left_out, PROCESSES - KEPT_PROCESSES + 1);
+	assert_int_equal(shown.moments_left_out, PROCESSES - KEPT_PROCESSES + 1);
+	for (size_t i = 0; i < shown.moment_count; i++)
+		assert_int_not_equal(shown.moments[i].of.process, 7);   /* has ended first */
+	assert_int_equal(shown.moments[2].of.process, 3);
+	assert_int_equal(shown.moments[shown.moment_count - 1].of.process, PROCESSES + 1);
+	kept_shown_free(&shown);
+	end_scene(&s);
+}
+
+/* A process that is forgotten is not shown, and its lives are counted. */
+static void forgotten_processes(void **state)
+{
+	struct kept_shown shown;
+	struct scene s;
+
+	(void)state;
+	begin_scene(&s, false);
+	for (uint32_t process = 1; process <= PROCESSES; process++)
+		live_once(&s, process, process);
+	for (uint32_t process = 1; process <= PROCESSES; process++)
+		s.to->forget(s.to->arg, process);
+	kept_lives_show(s.kept, s.lives, &shown);
+	assert_int_equal(shown.unseen, PROCESSES);
+	assert_true(!shown.count && !shown.seen_count);
+	kept_shown_free(&shown);
+	end_scene(&s);
+}
+
+static void all_is_all(void **state)
+{
+	struct kept_shown shown;
+	struct scene s;
+
+	(void)state;
+	begin_scene(&s, true);
+	for (uint32_t process = 1; process <= PROCESSES; process++)
+		live_once(&s, process, process);
+	for (uint64_t own = 1; own <= 2 * AROUND_MOMENTS; own++) {
+		struct life_moment window = moment_of(1, LIFE_AT_WINDOW, own, 0);
+
+		s.to->moment(s.to->arg, &window);
+	}
+	kept_lives_show(s.kept, s.lives, &shown);
+	assert_int_equal(shown.count, s.all.count);
+	assert_int_equal(shown.moment_count, PROCESSES + 2 * AROUND_MOMENTS);
+	assert_true(!shown.unseen && !shown.moments_left_out && !shown.processes_left_out);
+	kept_shown_free(&shown);
+	end_scene(&s);
+}
+
+/* Between requests that fail at once nothing changes: the same lives are around all of them. */
+static void many_requests_at_once(void **state)
+{
+	struct life_moment moment;
+	struct kept_shown shown;
+	struct scene s;
+
+	(void)state;
+	begin_scene(&s, false);
+	for (uint32_t number = 1; number <= 5 * AROUND_MOMENTS; number++) {
+		moment = moment_of(1, number == 1 ? LIFE_AT_WINDOW : LIFE_AT_REQUEST, number == 1 ? 1 : 1000, number);
+		s.to->moment(s.to->arg, &moment);
+		moment = moment_of(1, LIFE_AT_WINDOW, 1000, 0);
+		if (number > 1)
+			s.to->moment(s.to->arg, &moment);
+	}
+	kept_lives_show(s.kept, s.lives, &shown);
+	assert_int_equal(shown.moment_count, 3);
+	assert_int_equal(shown.moments[0].of.at.own, 1);
+	assert_int_equal(shown.moments_left_out, 0);
+	kept_shown_free(&shown);
+	end_scene(&s);
+}
+
+static void many_peaks(void **state)
+{
+	struct lives_around around = { 0 };
+
+	(void)state;
+	for (unsigned int i = 0; i < 3 * (AROUND_PEAKS + 10); i++) {
+		struct life_moment peak = moment_of(1, LIFE_AT_PEAK, 1 + i, 0);
+
+		peak.gpu = (int16_t)(i % (AROUND_PEAKS + 10));
+		peak.ordinal = LIFE_NO_ORDINAL;
+		lives_around_peak(&around, &peak, false);
+	}
+	assert_int_equal(around.peak_count, AROUND_PEAKS);
+	assert_int_equal(around.left_out, 10);
+	assert_int_equal(lives_around_moments(&around), AROUND_PEAKS + 10);
+	lives_around_fini(&around);
+}
+
+/* Where a peak has moved away, the memory of its lives goes, too; and what lacks room is counted. */
+static void room_comes_back(void **state)
+{
+	struct life_moment peak = moment_of(1, LIFE_AT_PEAK, 100, 0);
+	struct life life = { .birth = { 100, 100, 100 }, .death = { 900, 900, 900 }, .end = LIFE_FREED };
+	struct lives_around around = { 0 };
+	uint64_t room = 3000;
+
+	(void)state;
+	lives_around_peak(&around, &peak, false);
+	for (unsigned int i = 0; i < AROUND_LIVES; i++)
+		lives_around_keep(&around, &life, &room);
+	assert_int_equal(around.peaks[0].room, AROUND_LIVES);
+	assert_int_equal(around.lives_left_out, 0);
+	lives_around_keep(&around, &life, &room);
+	assert_int_equal(around.lives_left_out, 1);
+	peak.at.own = life.birth.own = life.death.own = 5000;
+	lives_around_peak(&around, &peak, false);
+	lives_around_keep(&around, &life, &room);
+	assert_int_equal(room, 2999);
+	assert_true(around.peaks[0].count == 1 && around.peaks[0].room <= 64);
+	lives_around_fini(&around);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_recording),
 		cmocka_unit_test(many_moments),
+		cmocka_unit_test(too_many_processes),
+		cmocka_unit_test(forgotten_processes),
+		cmocka_unit_test(all_is_all),
+		cmocka_unit_test(many_requests_at_once),
+		cmocka_unit_test(many_peaks),
+		cmocka_unit_test(room_comes_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

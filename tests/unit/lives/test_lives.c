@@ -34,7 +34,7 @@ struct item {
 
 struct story {
 	struct item *items;
-	size_t count, looks, lives, moments[LIFE_AT_ITERATION + 1], calls, processes, ends[LIFE_LOST + 1], asked, requests;
+	size_t count, looks, lives, moments[LIFE_AT_ITERATION + 1], calls, processes, ends[LIFE_LOST + 1], asked, requests, exits;
 	uint64_t last_call;
 	struct life_taker taker;
 };
@@ -121,6 +121,14 @@ static void take_process(void *arg, const struct life_process *p)
 	s->processes++;
 }
 
+static void take_exit(void *arg, uint32_t process)
+{
+	struct story *s = arg;
+
+	assert_true(process);
+	s->exits++;
+}
+
 static void look_at(struct story *s, const struct pipeline *pl, const struct process *p)
 {
 	const struct framework *f = frameworks_of(pl->frameworks, p);
@@ -173,7 +181,7 @@ static void check_sums(struct story *s, const char *path)
 
 static const struct life_taker takers = {
 	.allocation = take_allocation, .block = take_block, .call = take_call, .moment = take_moment, .level = take_level,
-	.request = take_request, .process = take_process,
+	.request = take_request, .process = take_process, .exit = take_exit,
 };
 
 static void replay(struct story *s, const char *path)
@@ -213,6 +221,7 @@ static void every_recording(void **state)
 	print_message("%zu lives, %zu looks, %zu calls, %zu processes, %zu asked, %zu requests\n", s.lives, s.looks, s.calls,
 		      s.processes, s.asked, s.requests);
 	assert_true(s.lives > 1000 && s.looks > 1000 && s.calls > 1000 && s.processes > 10 && s.asked && s.requests);
+	assert_true(s.exits > 10 && s.ends[LIFE_EXIT]);
 	for (unsigned int i = 0; i <= LIFE_AT_ITERATION; i++)
 		print_message("moment %u: %zu\n", i, s.moments[i]);
 	for (unsigned int i = 0; i <= LIFE_LOST; i++)

@@ -16,6 +16,7 @@ struct kept_process {
 	struct lives_around around;
 	struct kept_count *seen; /* of each GPU */
 	unsigned int seen_count;
+	uint64_t end;             /* has ended as the so many-th process; 0: it has not */
 };
 
 struct kept_lives {
@@ -26,7 +27,11 @@ struct kept_lives {
 	struct hash processes;   /* struct kept_process, by number */
 	struct largest_lives largest;
 	uint64_t room;           /* for lives around moments */
-	uint64_t unseen;
+	struct hash refused;     /* no value: processes for which there was no room, by number */
+	uint64_t ends;           /* of processes so far */
+	uint32_t ended;          /* processes that are kept */
+	uint64_t unseen, processes_left_out, moments_left_out;
+	struct life_moment left_out; /* the newest of a refused process */
 	uint64_t shed_ns;
 };
 
@@ -46,6 +51,7 @@ void kept_lives_free(struct kept_lives *kept)
 	while (hash_next(&kept->processes, &pos, NULL, &kp))
 		free_kept_process(kp);
 	hash_fini(&kept->processes);
+	hash_fini(&kept->refused);
 	largest_lives_fini(&kept->largest);
 	free(kept->all);
 	free(kept);
@@ -56,25 +62,71 @@ const struct life_taker *kept_lives_taker(const struct kept_lives *kept)
 	return &kept->taker;
 }
 
-/* NULL: there is no room. */
+/* The lives go, but for the largest ones, and their number stays. */
+static void drop_kept_process(struct kept_lives *kept, uint32_t number)
+{
+	struct kept_process kp;
+
+	if (!hash_take(&kept->processes, number, &kp))
+		return;
+	for (unsigned int i = 0; i < kp.seen_count; i++)
+		kept->unseen += kp.seen[i].lives;
+	kept->ended -= kp.end != 0;
+	kept->room += lives_around_count(&kp.around);
+	free_kept_process(&kp);
+}
+
+/* Makes room for another process. */
+static void drop_oldest_ended(struct kept_lives *kept)
+{
+	uint64_t end = UINT64_MAX, key, number = 0;
+	size_t pos = 0;
+	void *at;
+
+	while (hash_next(&kept->processes, &pos, &key, &at)) {
+		const struct kept_process *kp = at;
+
+		if (kp->end && kp->end < end) {
+			end = kp->end;
+			number = key;
+		}
+	}
+	at = hash_get(&kept->processes, number);
+	kept->moments_left_out += lives_around_moments(&((struct kept_process *)at)->around);
+	kept->processes_left_out++;
+	drop_kept_process(kept, (uint32_t)number);
+}
+
+/* NULL: there is no room, and no process that is kept has ended. */
 static struct kept_process *put_kept_process(struct kept_lives *kept, uint32_t number)
 {
 	struct kept_process *kp = hash_get(&kept->processes, number);
+	bool is_new;
 
-	if (!kp && hash_count(&kept->processes) < KEPT_PROCESSES)
-		kp = hash_put(&kept->processes, number, NULL);
+	if (kp)
+		return kp;
+	if (!kept->keeps_all && hash_count(&kept->processes) >= KEPT_PROCESSES) {
+		if (!kept->ended) {
+			hash_put(&kept->refused, number, &is_new);
+			kept->processes_left_out += is_new;
+			return NULL;
+		}
+		drop_oldest_ended(kept);
+	}
+	kp = hash_put(&kept->processes, number, NULL);
+	kp->around.keeps_all = kept->keeps_all;
 	return kp;
 }
 
-static void count_seen(struct kept_count **list, unsigned int *count, const struct life *life)
+static void count_seen(struct kept_process *kp, const struct life *life)
 {
-	for (unsigned int i = 0; i < *count; i++)
-		if ((*list)[i].gpu == life->gpu && (*list)[i].process == life->process) {
-			(*list)[i].lives++;
+	for (unsigned int i = 0; i < kp->seen_count; i++)
+		if (kp->seen[i].gpu == life->gpu) {
+			kp->seen[i].lives++;
 			return;
 		}
-	*list = xgrow(*list, *count, sizeof(**list));
-	(*list)[(*count)++] = (struct kept_count){ life->process, life->gpu, 1 };
+	kp->seen = xgrow(kp->seen, kp->seen_count, sizeof(*kp->seen));
+	kp->seen[kp->seen_count++] = (struct kept_count){ life->process, life->gpu, 1 };
 }
 
 static void take_life(void *arg, const struct life *life)
@@ -83,18 +135,17 @@ static void take_life(void *arg, const struct life *life)
 	struct kept_process *kp = put_kept_process(kept, life->process);
 	struct life decided;
 
-	if (!kp) {
+	if (kp)
+		count_seen(kp, life);
+	else
 		kept->unseen++;
-		return;
-	}
-	count_seen(&kp->seen, &kp->seen_count, life);
 	if (kept->keeps_all) {
 		kept->all = xgrow(kept->all, kept->all_count, sizeof(*kept->all));
 		kept->all[kept->all_count++] = *life;
 		return;
 	}
 	largest_lives_offer(&kept->largest, life);
-	if (lives_around_wait(&kp->around, life, &decided))
+	if (kp && lives_around_wait(&kp->around, life, &decided))
 		lives_around_keep(&kp->around, &decided, &kept->room);
 }
 
@@ -103,6 +154,16 @@ static void take_allocation(void *arg, const struct life *life)
 {
 	if (life->is_counted)
 		take_life(arg, life);
+}
+
+/* A moment comes for each GPU of the process. */
+static void leave_moment_out(struct kept_lives *kept, const struct life_moment *moment)
+{
+	const struct life_moment *before = &kept->left_out;
+
+	kept->moments_left_out += before->process != moment->process || before->at.own != moment->at.own ||
+				  before->why != moment->why;
+	kept->left_out = *moment;
 }
 
 static void take_moment(void *arg, const struct life_moment *moment)
@@ -114,6 +175,8 @@ static void take_moment(void *arg, const struct life_moment *moment)
 
 	if (kp)
 		lives_around_moment(&kp->around, moment, &kept->room);
+	else if (is_wanted)
+		leave_moment_out(kept, moment);
 }
 
 static void take_peak(void *arg, const struct life_moment *moment, bool is_of_blocks)
@@ -124,15 +187,23 @@ static void take_peak(void *arg, const struct life_moment *moment, bool is_of_bl
 		lives_around_peak(&kp->around, moment, is_of_blocks);
 }
 
+static void take_exit(void *arg, uint32_t process)
+{
+	struct kept_lives *kept = arg;
+	struct kept_process *kp = hash_get(&kept->processes, process);
+
+	if (!kp || kp->end)
+		return;
+	kp->end = ++kept->ends;
+	kept->ended++;
+}
+
 static void forget_kept(void *arg, uint32_t process)
 {
 	struct kept_lives *kept = arg;
-	struct kept_process kp;
 
-	if (!hash_take(&kept->processes, process, &kp))
-		return;
-	kept->room += lives_around_count(&kp.around);
-	free_kept_process(&kp);
+	drop_kept_process(kept, process);
+	hash_erase(&kept->refused, process);
 	largest_lives_forget(&kept->largest, process);
 }
 
@@ -160,7 +231,7 @@ static void take_lost(void *arg, const struct life *life)
 		return;
 	kp = put_kept_process(kept, life->process);
 	if (kp)
-		count_seen(&kp->seen, &kp->seen_count, life);
+		count_seen(kp, life);
 	else
 		kept->unseen++;
 }
@@ -172,9 +243,11 @@ struct kept_lives *kept_lives_new(bool keeps_all)
 	kept->keeps_all = keeps_all;
 	kept->room = KEPT_AROUND;
 	hash_init(&kept->processes, sizeof(struct kept_process));
+	hash_init(&kept->refused, 1);
 	kept->taker = (struct life_taker){
 		.arg = kept, .allocation = take_allocation, .block = take_life, .moment = take_moment,
-		.peak = take_peak, .forget = forget_kept, .shed = keeps_all ? NULL : take_shed, .lost = take_lost,
+		.peak = take_peak, .exit = take_exit, .forget = forget_kept,
+		.shed = keeps_all ? NULL : take_shed, .lost = take_lost,
 	};
 	return kept;
 }
@@ -185,6 +258,7 @@ struct collected {
 	const struct kept_lives *kept;
 	struct kept_shown *out;
 	struct largest_lives largest;
+	struct hash places;      /* size_t: index in out->seen, by process and GPU */
 	const struct kept_process *kp;
 };
 
@@ -192,6 +266,20 @@ static void add_shown(struct collected *c, const struct life *life)
 {
 	c->out->lives = xgrow(c->out->lives, c->out->count, sizeof(*c->out->lives));
 	c->out->lives[c->out->count++] = *life;
+}
+
+static void show_seen(struct collected *c, uint32_t process, int16_t gpu, uint64_t lives)
+{
+	struct kept_shown *out = c->out;
+	bool is_new;
+	size_t *place = hash_put(&c->places, (uint64_t)process << 16 | (uint16_t)gpu, &is_new);
+
+	if (is_new) {
+		*place = out->seen_count;
+		out->seen = xgrow(out->seen, out->seen_count, sizeof(*out->seen));
+		out->seen[out->seen_count++] = (struct kept_count){ process, gpu, 0 };
+	}
+	out->seen[*place].lives += lives;
 }
 
 /* Of the lives that are kept or wait, some may have been left behind by a peak. */
@@ -208,10 +296,8 @@ static void add_alive(void *arg, const struct life *life)
 	struct collected *c = arg;
 	const struct kept_process *kp = hash_get(&c->kept->processes, life->process);
 	bool is_wanted = c->kept->keeps_all || (kp && lives_around_has(&kp->around, life));
-	unsigned int count = (unsigned int)c->out->seen_count;
 
-	count_seen(&c->out->seen, &count, life);
-	c->out->seen_count = count;
+	show_seen(c, life->process, life->gpu, 1);
 	largest_lives_offer(&c->largest, life);
 	if (is_wanted)
 		add_shown(c, life);
@@ -240,10 +326,9 @@ static void collect_process(struct collected *c, const struct kept_process *kp)
 	add_kept_moments(out, kp->around.moments, kp->around.moment_count);
 	add_kept_moments(out, kp->around.peaks, kp->around.peak_count);
 	out->moments_left_out += kp->around.left_out;
-	for (unsigned int i = 0; i < kp->seen_count; i++) {
-		out->seen = xgrow(out->seen, out->seen_count, sizeof(*out->seen));
-		out->seen[out->seen_count++] = kp->seen[i];
-	}
+	out->around_left_out += kp->around.lives_left_out;
+	for (unsigned int i = 0; i < kp->seen_count; i++)
+		show_seen(c, kp->seen[i].process, kp->seen[i].gpu, kp->seen[i].lives);
 }
 
 static int compare_births(const void *left, const void *right)
@@ -275,7 +360,12 @@ void kept_lives_show(const struct kept_lives *kept, const struct lives *lives, s
 	uint64_t *numbers;
 	size_t count;
 
-	*out = (struct kept_shown){ .unseen = kept->unseen, .shed_ns = kept->shed_ns };
+	*out = (struct kept_shown){
+		.unseen = kept->unseen, .moments_left_out = kept->moments_left_out,
+		.processes_left_out = kept->processes_left_out, .shed_ns = kept->shed_ns,
+		.keeps_all = kept->keeps_all,
+	};
+	hash_init(&c.places, sizeof(size_t));
 	largest_lives_copy(&c.largest, &kept->largest);
 	numbers = hash_sorted_keys(&kept->processes, &count);
 	for (size_t i = 0; i < count; i++)
@@ -287,6 +377,7 @@ void kept_lives_show(const struct kept_lives *kept, const struct lives *lives, s
 	for (uint32_t i = 0; !kept->keeps_all && i < c.largest.count; i++)
 		add_shown(&c, &c.largest.list[i]);
 	largest_lives_fini(&c.largest);
+	hash_fini(&c.places);
 	drop_doubles(out);
 }
 

@@ -13,7 +13,7 @@
 
 #include "core/terms/lives_told.h"
 
-#define KEPT_PROCESSES 256
+#define KEPT_PROCESSES 256     /* for more, the process that ended first makes room */
 #define KEPT_AROUND (1 << 17) /* lives around all moments together: 17 MiB */
 
 struct kept_lives;
@@ -44,7 +44,10 @@ struct kept_shown {
 	struct kept_count *seen;
 	size_t seen_count;
 	uint64_t moments_left_out;
-	uint64_t unseen;         /* lives of processes for which there was no room */
+	uint64_t around_left_out; /* at most so many lives around moments, for want of room */
+	uint64_t processes_left_out; /* without moments, for want of room */
+	uint64_t unseen;         /* lives of these, and of forgotten processes */
+	bool keeps_all;
 	uint64_t shed_ns;        /* when memory was short, and all lives until then were given up; 0: never */
 };
 

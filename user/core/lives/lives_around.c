@@ -20,9 +20,14 @@ void lives_around_fini(struct lives_around *around)
 	*around = (struct lives_around){ 0 };
 }
 
+uint32_t lives_around_moments(const struct lives_around *around)
+{
+	return around->left_out + around->moment_count + around->peak_count;
+}
+
 void lives_around_shed(struct lives_around *around)
 {
-	uint32_t left_out = around->left_out + around->moment_count + around->peak_count;
+	uint32_t left_out = lives_around_moments(around);
 
 	lives_around_fini(around);
 	around->left_out = left_out;
@@ -59,44 +64,58 @@ bool lives_around_has(const struct lives_around *around, const struct life *life
 
 /* ---- keeping ---- */
 
+static void resize_list(struct around_moment *m, uint32_t room)
+{
+	m->room = room;
+	m->list = xreallocarray(m->list, room, sizeof(*m->list));
+}
+
 /* A peak that has moved leaves lives behind. */
 static void drop_far(struct around_moment *m, uint64_t *room)
 {
-	uint32_t kept = 0;
+	uint32_t kept = 0, wanted = m->room;
 
 	for (uint32_t i = 0; i < m->count; i++)
 		if (is_around(m, &m->list[i]))
 			m->list[kept++] = m->list[i];
 	*room += m->count - kept;
 	m->count = kept;
+	while (wanted > FIRST_ROOM && kept < wanted / 4)
+		wanted /= 2;
+	if (wanted != m->room)
+		resize_list(m, wanted);
 }
 
-static void keep_life(struct around_moment *m, const struct life *life, uint64_t *room)
+static bool keep_life(struct around_moment *m, const struct life *life, uint64_t *room)
 {
 	if (m->count == m->room) {
 		drop_far(m, room);
-		if (m->count >= m->room / 2 && m->room < AROUND_LIVES) {
-			m->room = m->room ? 2 * m->room : FIRST_ROOM;
-			m->list = xreallocarray(m->list, m->room, sizeof(*m->list));
-		}
+		if (m->count >= m->room / 2 && m->room < AROUND_LIVES)
+			resize_list(m, m->room ? 2 * m->room : FIRST_ROOM);
 	}
 	if (m->count == m->room || !*room)
-		return;
+		return false;
 	m->list[m->count++] = *life;
 	--*room;
+	return true;
 }
 
 /* A moment stays, so one of them is enough; a peak may move away, and another one stay. */
 void lives_around_keep(struct lives_around *around, const struct life *life, uint64_t *room)
 {
+	bool is_wanted = false, is_kept = false;
+
 	for (uint32_t i = 0; i < around->moment_count; i++)
 		if (is_around(&around->moments[i], life)) {
-			keep_life(&around->moments[i], life, room);
+			around->lives_left_out += !keep_life(&around->moments[i], life, room);
 			return;
 		}
 	for (uint32_t i = 0; i < around->peak_count; i++)
-		if (is_around(&around->peaks[i], life))
-			keep_life(&around->peaks[i], life, room);
+		if (is_around(&around->peaks[i], life)) {
+			is_wanted = true;
+			is_kept |= keep_life(&around->peaks[i], life, room);
+		}
+	around->lives_left_out += is_wanted && !is_kept;
 }
 
 bool lives_around_wait(struct lives_around *around, const struct life *life, struct life *decided)
@@ -140,20 +159,33 @@ static void drop_moment(struct lives_around *around, uint32_t index, uint64_t *r
 	free(old.list);
 }
 
-/* A moment comes for each GPU of the process. */
+/* Moments at one change have the same lives around them, so one of each kind is enough. */
+static bool has_moment(const struct lives_around *around, const struct life_moment *moment)
+{
+	for (uint32_t i = around->moment_count; i && around->moments[i - 1].of.at.own == moment->at.own; i--)
+		if (around->moments[i - 1].of.why == moment->why)
+			return true;
+	return false;
+}
+
 void lives_around_moment(struct lives_around *around, const struct life_moment *moment, uint64_t *room)
 {
-	uint32_t count = around->moment_count;
-
-	for (uint32_t i = 0; i < count; i++)
-		if (around->moments[i].of.at.own == moment->at.own && around->moments[i].of.why == moment->why &&
-		    around->moments[i].of.number == moment->number)
-			return;
-	if (!around->moments)
-		around->moments = xcalloc(AROUND_MOMENTS, sizeof(*around->moments));
-	if (count == AROUND_MOMENTS)
+	if (has_moment(around, moment))
+		return;
+	if (around->moment_count == AROUND_MOMENTS && !around->keeps_all)
 		drop_moment(around, find_unwanted(around), room);
+	around->moments = xgrow(around->moments, around->moment_count, sizeof(*around->moments));
 	around->moments[around->moment_count++] = (struct around_moment){ .of = *moment };
+}
+
+/* The peak comes again and again while it moves. */
+static void lose_peak(struct lives_around *around, const struct life_moment *moment, bool is_of_blocks)
+{
+	unsigned int number = is_of_blocks ? 256u + moment->ordinal : (uint8_t)moment->gpu;
+	uint64_t *word = &around->lost_peaks[number / 64], bit = 1ULL << number % 64;
+
+	around->left_out += !(*word & bit);
+	*word |= bit;
 }
 
 void lives_around_peak(struct lives_around *around, const struct life_moment *moment, bool is_of_blocks)
@@ -167,8 +199,10 @@ void lives_around_peak(struct lives_around *around, const struct life_moment *mo
 			return;
 		}
 	}
-	if (around->peak_count == AROUND_PEAKS)
+	if (around->peak_count == AROUND_PEAKS && !around->keeps_all) {
+		lose_peak(around, moment, is_of_blocks);
 		return;
+	}
 	around->peaks = xgrow(around->peaks, around->peak_count, sizeof(*around->peaks));
 	around->peaks[around->peak_count++] = (struct around_moment){ .of = *moment, .is_of_blocks = is_of_blocks };
 }

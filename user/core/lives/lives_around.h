@@ -17,6 +17,7 @@
 #define AROUND_MOMENTS 32    /* failed requests and marks: the newest stay, and requests rather than marks */
 #define AROUND_PEAKS 64      /* of a process on GPUs, and of frameworks' blocks on devices */
 #define AROUND_LIVES 2048    /* of a moment: more than so many changes can have */
+#define AROUND_LOST_PEAKS 512 /* numbers of GPUs, then of devices */
 
 struct around_moment {
 	struct life_moment of;
@@ -31,7 +32,10 @@ struct lives_around {
 	uint32_t first, waiting_count;
 	struct around_moment *moments, *peaks;
 	uint32_t moment_count, peak_count;
-	uint32_t left_out;       /* moments that are no longer there */
+	uint32_t left_out;       /* moments that are not there */
+	uint64_t lives_left_out; /* at most so many lives around moments, for want of room */
+	uint64_t lost_peaks[AROUND_LOST_PEAKS / 64]; /* bits: peaks for which there was no room, each counted once */
+	bool keeps_all;          /* moments and peaks without a bound */
 };
 
 void lives_around_fini(struct lives_around *around);
@@ -48,6 +52,8 @@ bool lives_around_has(const struct lives_around *around, const struct life *life
 void lives_around_moment(struct lives_around *around, const struct life_moment *moment, uint64_t *room);
 void lives_around_peak(struct lives_around *around, const struct life_moment *moment, bool is_of_blocks);
 
+/* Moments so far, with those that are not there. */
+uint32_t lives_around_moments(const struct lives_around *around);
 /* Lives that take room. */
 uint32_t lives_around_count(const struct lives_around *around);
 /* Calls fn for each life that is kept or waits. A life may come twice. */

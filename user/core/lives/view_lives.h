@@ -39,6 +39,9 @@ struct view_lives {
 	size_t moment_count;
 	uint64_t left_out;       /* lives that are not in the list */
 	uint64_t moments_left_out;
+	uint64_t around_left_out; /* of left_out, at most so many around moments, for want of room */
+	uint64_t processes_left_out; /* without moments, for want of room */
+	bool is_all;             /* each life of these rows is in the list */
 	uint64_t shed_ns;        /* gpumemtrace's memory was short: earlier lives are left out; 0: never */
 };
 

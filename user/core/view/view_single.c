@@ -65,6 +65,9 @@ static void add_lives(const struct maker *m, const struct kept_shown *shown, str
 		if (find_shown_row(m, shown->lives[i].process, shown->lives[i].gpu, &at))
 			add_life(m, &shown->lives[i], at, out);
 	out->left_out = shown->unseen;
+	out->around_left_out = shown->around_left_out;
+	out->processes_left_out = shown->processes_left_out;
+	out->is_all = shown->keeps_all;
 	out->shed_ns = shown->shed_ns;
 	for (size_t i = 0; i < shown->seen_count; i++)
 		if (has_no_place(m, &shown->seen[i]) ||

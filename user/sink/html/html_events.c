@@ -85,8 +85,12 @@ void html_put_events(struct out *out, const struct view *view)
 		return;
 	rows = first_rows(view);
 	html_put_json(out, "life_moments", life_moments(view, rows), false);
-	out_printf(out, ",\n\"life_count\":%zu,\"lives_left_out\":%" PRIu64 ",\"life_moments_left_out\":%" PRIu64
-		   ",\n\"lives\":\"", view->lives->count, view->lives->left_out, view->lives->moments_left_out);
+	html_put_json(out, "lives_left", JS_OBJECT({ "around", js_u64(view->lives->around_left_out) },
+						   { "moments", js_u64(view->lives->moments_left_out) },
+						   { "processes", js_u64(view->lives->processes_left_out) },
+						   { "is_all", json_boolean(view->lives->is_all) }), false);
+	out_printf(out, ",\n\"life_count\":%zu,\"lives_left_out\":%" PRIu64 ",\n\"lives\":\"", view->lives->count,
+		   view->lives->left_out);
 	put_lives(out, view, rows);
 	out_char(out, '"');
 	free(rows);

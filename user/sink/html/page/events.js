@@ -151,11 +151,17 @@ function leftOutText(chosen) {
 	const left = [];
 	if (chosen.count > chosen.list.length)
 		left.push(chosen.count - chosen.list.length + " more here are not in this table.");
-	if (data.lives_left_out)
+	const { around, moments, processes, is_all } = data.lives_left || {};
+	if (data.lives_left_out && is_all)
+		left.push(data.lives_left_out + " allocations are of processes or GPUs that are not on this page.");
+	else if (data.lives_left_out)
 		left.push("The page has " + data.life_count + " allocations, those around the moments above and the largest; " +
-			data.lives_left_out + " others are left out (--events=all writes all).");
-	if (data.life_moments_left_out)
-		left.push(data.life_moments_left_out + " other moments have no events.");
+			data.lives_left_out + " others are left out (--events=all writes all)" +
+			(around ? ", at most " + around + " of them around these moments, for want of room." : "."));
+	if (moments)
+		left.push(moments + " other moments have no events.");
+	if (processes)
+		left.push(processes + " processes have no events around moments, for want of room.");
 	return left.join(" ");
 }
 
