@@ -104,7 +104,8 @@ SINK     := registry \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
             $(call in,export,folded gzip pickle pprof pprof_names protobuf torch_snapshot) \
-            $(call in,html,html html_compare html_data html_events html_page html_series html_text packed source_lines) \
+            $(call in,html,html html_compare html_data html_events html_page html_segments html_series \
+                           html_text packed source_lines) \
             $(call in,perfetto,heap_samples memory_tracks perfetto trace_packet) \
             $(call in,sqlite,db db_file sqlite sqlite_rows)
 SCREEN   := curses finding_reader grid head messages picture picture_lines rows screen screen_findings spark stage terminal

@@ -74,6 +74,7 @@ struct pipeline *outputs_pipeline(const struct options *options)
 	if (outputs_want(options, SINK_WANTS_TIMELINE))
 		wanted.timeline_points = timeline_points(options);
 	wanted.keeps_lives = outputs_want(options, SINK_WANTS_LIVES);
+	wanted.keeps_instants = outputs_want(options, SINK_WANTS_INSTANTS);
 	wanted.keeps_all_lives = options->events == CLI_EVENTS_ALL;
 	if (wanted.keeps_ended || has_dumps)
 		wanted.history_events = options->window.events;

@@ -81,6 +81,7 @@ enum sink_want {
 	SINK_WANTS_BLOCKS = 1,      /* take stack traces and requested sizes of PyTorch's blocks */
 	SINK_WANTS_TIMELINE = 2,    /* keep memory over time (view_row.timeline) */
 	SINK_WANTS_LIVES = 4,       /* keep single allocations (view.lives) */
+	SINK_WANTS_INSTANTS = 8,    /* keep where memory lay at peaks and failed requests (view.instants) */
 };
 
 struct sink {

@@ -44,10 +44,11 @@ static void write_page(struct out *out, const struct view *view, const struct si
 	redact_free(&copy);
 }
 
-static void ask_lives(struct view_request *request, const struct sink_opts *opts)
+static void ask_single(struct view_request *request, const struct sink_opts *opts)
 {
 	(void)opts;
 	request->lives = true;
+	request->instants = true;
 }
 
 const struct sink sink_html = {
@@ -58,13 +59,15 @@ const struct sink sink_html = {
 		  " kept, and the report. The page is exact at the peak, at requests that failed, at marks and at the"
 		  " ends of iterations; between two of its moments, the pointer shows the least and the most that can"
 		  " have been. Single allocations and tensors are in the page around peaks, failed requests and marks,"
-		  " and the 1,000 largest; `--events` changes this. While tracing, this option implies"
+		  " and the 1,000 largest; `--events` changes this. The caching allocator's segments, with their"
+		  " blocks and the gaps between, are in the page when most was held, at the last eight requests that"
+		  " failed, at the last eight marks, and at the end. While tracing, this option implies"
 		  " `--block-stacks` and `--requested-sizes`. The page shows command lines and paths, unless"
 		  " `--redact` is given. Of several recordings, and of `diff`, the page has the tables, sorted,"
 		  " searched and filtered as you like. `-` is standard output; the report then goes to standard error.",
 	.suffix = ".html",
-	.wants = SINK_WANTS_BLOCKS | SINK_WANTS_TIMELINE | SINK_WANTS_LIVES,
-	.ask = ask_lives,
+	.wants = SINK_WANTS_BLOCKS | SINK_WANTS_TIMELINE | SINK_WANTS_LIVES | SINK_WANTS_INSTANTS,
+	.ask = ask_single,
 	.write = write_page,
 	.write_diff = html_write_diff,
 	.write_ranks = html_write_ranks,

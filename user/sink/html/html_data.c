@@ -11,6 +11,7 @@
 #include "core/view/view.h"
 #include "sink/html/html_events.h"
 #include "sink/html/html_page.h"
+#include "sink/html/html_segments.h"
 #include "sink/html/html_series.h"
 #include "sink/html/html_text.h"
 #include "sink/html/source_lines.h"
@@ -224,5 +225,6 @@ void html_put_data(struct out *out, const struct view *view, const struct sink_o
 	html_put_json(out, "findings", page_findings(view, opts), opts->redact);
 	html_put_json(out, "processes", page_processes(view), opts->redact);
 	html_put_events(out, view);
+	html_put_segments(out, view);
 	html_page_data_end(out);
 }

@@ -25,6 +25,8 @@ html_report:
 	.incbin "user/sink/html/page/table.js"
 	.incbin "user/sink/html/page/flame.js"
 	.incbin "user/sink/html/page/events.js"
+	.incbin "user/sink/html/page/placed.js"
+	.incbin "user/sink/html/page/segments.js"
 	.incbin "user/sink/html/page/input.js"
 	.incbin "user/sink/html/page/start.js"
 html_report_end:

@@ -169,6 +169,7 @@ const KEYS = {
 	f: () => set({ flame: next(Object.keys(FLAMES), state.flame) }),
 	l: () => set({ libraries: state.libraries ? 0 : 1 }),
 	e: goToEvents,
+	s: goToSegments,
 	t: changeTheme,
 	"/": () => search.focus(),
 	Escape: showAll,

@@ -49,11 +49,31 @@ Object.entries(FLAMES).forEach(([name, text]) => make("option", flameChoice, tex
 switches.libraries = makeSwitch(flameBar, "libraries", "frames of libraries", "");
 const flameSaid = make("span", flameBar, "", { class: "dim" });
 const flame = make("div", right, undefined, { id: "flame" });
+
+const placed = make("section", front, undefined, { "aria-label": "segments" });
+make("h2", placed, "Segments, blocks and gaps");
+const placedBar = make("div", placed, undefined, { class: "bar" });
+const instantChoice = make("select", placedBar, undefined, { "aria-label": "instant" });
+const orderChoice = make("select", placedBar, undefined, { "aria-label": "order of segments" });
+Object.entries(ORDERS).forEach(([name, text]) => make("option", orderChoice, text, { value: name }));
+switches.fit = makeSwitch(placedBar, "fit", "each segment as wide as the page", "");
+const placedSaid = make("p", placed);
+const placedBox = make("div", placed, undefined, { id: "placed" });
+const placedRows = make("div", placedBox);
+const placedCanvas = make("canvas", placedRows, undefined, { tabindex: 0, role: "img", "aria-label": "segments" });
+const placedTip = make("div", placed, undefined, { class: "tip" });
+placedTip.hidden = true;
+const pieceSaid = make("div", placed, undefined, { id: "piece", class: "dim", role: "status" });
+const placedText = make("details", placed);
+make("summary", placedText, "the same as a table");
+const placedTable = make("table", placedText, undefined, { id: "segments" });
 const bounds = make("p", front, undefined, { class: "dim" });
 const help = make("p", front, "Drag: two instants, A and B. Shift and drag, or the wheel: zoom; the wheel to the side, or Shift and the " +
 	"wheel: pan. Keys: left and right move, with Shift they pan; up and down choose a band; + and - zoom; a and b set " +
 	"the instants; p is the peak; g groups; v is the next view; f is the next flame graph; l hides libraries; " +
-	"e goes to the single events; / searches; t is dark or light; Escape shows all.", { id: "help", class: "dim" });
+	"s goes to the segments, where the arrows go from segment to segment and from block to gap, and Enter " +
+	"chooses the block's band; e goes to the single events; / searches; t is dark or light; Escape shows all.",
+	{ id: "help", class: "dim" });
 
 // The longest part comes last, behind the report's text.
 const events = make("section", document.getElementById("page"), undefined, { "aria-label": "single events" });

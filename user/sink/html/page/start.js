@@ -19,6 +19,7 @@ function update() {
 	showFlame();
 	showBounds();
 	showEventsSoon();
+	showSegments();
 	redraw();
 }
 
@@ -47,6 +48,7 @@ makeVerdict();
 if (model) {
 	listenTo(KEYS);
 	new ResizeObserver(redraw).observe(canvas);
+	new ResizeObserver(drawSegments).observe(placedBox);
 	matchMedia("(prefers-color-scheme: dark)").onchange = redraw;
 	addEventListener("beforeprint", () => {
 		showTable();
@@ -54,7 +56,7 @@ if (model) {
 	});
 	addEventListener("afterprint", redraw);
 } else {
-	for (const part of [bar, chart, below, events, help])
+	for (const part of [bar, chart, below, placed, events, help])
 		part.hidden = true;
 	said.textContent = "There is no memory over time: no allocation on a GPU was seen.";
 }

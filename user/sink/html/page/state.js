@@ -2,8 +2,9 @@
 /* What is shown: the page's address keeps it. */
 const state = { view: 0, by: "line", from: 0, to: LENGTH, a: null, b: null, chosen: null, search: "", flame: "grown",
 	libraries: data.symbols.some(symbol => symbol[1]) ? 0 : 1, size: 0, cached: 1, kernel: 1, nvml: 1, reserved: 1,
-	theme: "", cursor: null };
-const WORDS = ["by", "search", "chosen", "flame", "theme"];
+	instant: null, order: "free", fit: 0, place: null, theme: "", cursor: null };
+const WORDS = ["by", "search", "chosen", "flame", "order", "theme"];
+const ORDERS = { free: "by free bytes", size: "by size", address: "by address" };
 const FLAMES = { live: "held at B", then: "held at A", grown: "more at B than at A", freed: "less at B than at A" };
 const views = makeViews();
 
@@ -12,6 +13,7 @@ function readAddress() {
 	state.view = views[state.view] ? state.view : 0;
 	state.by = GROUPS.includes(state.by) ? state.by : "line";
 	state.flame = Object.hasOwn(FLAMES, state.flame) ? state.flame : "grown";
+	state.order = Object.hasOwn(ORDERS, state.order) ? state.order : "free";
 	[state.from, state.to] = state.to > state.from ? spanWithin(state.from, state.to - state.from) : [0, LENGTH];
 	for (const name of ["a", "b", "cursor"])
 		state[name] = state[name] === null ? null : Math.max(0, Math.min(LENGTH, state[name]));

@@ -63,6 +63,15 @@ function makeFinding(finding) {
 				stacks.scrollIntoView({ block: "center" });
 			};
 		}
+		const at = instantOfFinding(finding);
+		if (at >= 0) {
+			const segments = make("button", links, "its segments and gaps", { class: "link" });
+			segments.onclick = () => {
+				goTo(finding);
+				set({ instant: at, place: null });
+				goToSegments();
+			};
+		}
 		const single = make("button", links, "its events", { class: "link" });
 		single.onclick = () => {
 			goTo(finding);
