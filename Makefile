@@ -155,7 +155,8 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,lives,kept_lives lives) \
              $(call in,view,by_stack by_stack_model findings shed table view) \
              $(call in,source,recfile recordings) \
-             $(call in,symbol,ehframe pycode pyfile pystack rewalk switchers table_cache unwind unwind_table) \
+             $(call in,symbol,ehframe pycode pyfile pystack rewalk rewalk_arm64 switchers table_cache unwind \
+                              unwind_arm64 unwind_table) \
              $(call in,sink,answer folded oom_rules page pickle plain processes protobuf redact \
                            registry sink_json sink_oom sink_report verdict)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym image lines modules owners symbolizer symtab)
@@ -282,15 +283,26 @@ $(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
 # Stacks to be unwound: without frame pointers, through a PLT that is bound late, and as the compiler
 # alone lays them out.
 STACKS := $(O)/tests/symbol/stacks.o $(O)/tests/symbol/selfmaps.o
-$(O)/tests/symbol/stacks.o: GMT_CFLAGS := -std=gnu17 -Wall -Wextra -Werror -O2 -g -fomit-frame-pointer \
-                                          -fno-optimize-sibling-calls $(PLAIN_$(ARCH))
+STACKS_FLAGS := -std=gnu17 -Wall -Wextra -Werror -O2 -g -fno-optimize-sibling-calls
+$(O)/tests/symbol/stacks.o: GMT_CFLAGS := $(STACKS_FLAGS) -fomit-frame-pointer $(PLAIN_$(ARCH))
 $(call unit_path,symbol/unwind symbol/rewalk): $(STACKS)
 
 # The unwinder in the kernel, and tables against libdw's.
 UNWIND_TESTS := $(O)/tests/symbol/test_unwind_bpf $(O)/tests/symbol/test_tables_libdw
-$(UNWIND_TESTS): %: %.o $(STACKS) $(O)/libgmt.a | $(O)/tests/symbol/unwind_test.bpf.o
+# Stacks as other options of the compiler lay them out: with signed return addresses (arm64), with frame pointers.
+UNWIND_VARIANTS := $(patsubst %,$(O)/tests/symbol/test_unwind_bpf_%,guarded fp)
+$(O)/tests/symbol/stacks_guarded.o: GMT_CFLAGS := $(STACKS_FLAGS) -fomit-frame-pointer $(GUARDED_$(ARCH))
+$(O)/tests/symbol/stacks_fp.o: GMT_CFLAGS := $(STACKS_FLAGS) -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer
+$(O)/tests/symbol/stacks_%.o: tests/symbol/stacks.c Makefile | $(SETUP)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(GMT_CPPFLAGS) $(GMT_CFLAGS) -MMD -MP -c $< -o $@
+$(UNWIND_VARIANTS): $(O)/tests/symbol/test_unwind_bpf_%: $(O)/tests/symbol/test_unwind_bpf.o \
+                    $(O)/tests/symbol/stacks_%.o $(O)/tests/symbol/selfmaps.o
+$(UNWIND_TESTS): %: %.o $(STACKS)
+$(UNWIND_TESTS) $(UNWIND_VARIANTS): $(O)/libgmt.a | $(O)/tests/symbol/unwind_test.bpf.o
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(GMT_LDFLAGS) -Wl,-z,lazy $^ $(STATIC_LIBS) -ldl -o $@
+	$(Q)$(CC) $(GMT_LDFLAGS) -Wl,-z,lazy $(filter %.o,$^) $(filter %.a,$^) $(STATIC_LIBS) -ldl -o $@
 
 $(O)/tests/symbol/unwind_test.bpf.o: tests/symbol/unwind_test.bpf.c Makefile | $(SETUP)
 	$(call msg,BPF,$@)
@@ -480,12 +492,12 @@ fuzz-programs: $(SETUP)
 
 # ---- targets for people -----------------------------------------------------------------------------
 .PHONY: all static unit standin test-programs test lint kernels bench demo pictures fuzz fuzz-programs fuzz-corpus setup man \
-        install clean help print-sources compile_commands.json print-compile-commands every-source map
+        install clean help print-sources compile_commands.json print-compile-commands every-source map guest-programs
 unit: $(UNIT_BIN) $(OPTIONS)
 
 static: $(O)/gpumemtrace-static
 
-test-programs: all $(if $(SAN),,static) unit $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) $(PYTHON_TESTS) standin \
+test-programs: all $(if $(SAN),,static) unit $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) $(UNWIND_VARIANTS) $(PYTHON_TESTS) standin \
                build/demos/train build/arm64/gmt.bpf.o $(FAULTS) $(if $(CROSS),,fuzz-programs)
 
 test: $(SETUP) build/setup-browser.stamp test-programs
@@ -493,6 +505,9 @@ test: $(SETUP) build/setup-browser.stamp test-programs
 
 lint: $(O)/libgmt.a
 	$(Q)BUILD=$(O) tests/run lint
+
+# What tests/kernels.sh runs in its guests.
+guest-programs: all standin build/demos/train $(O)/tests/symbol/test_unwind_bpf $(UNWIND_VARIANTS)
 
 # Debian's kernels under emulation: K="trixie sid" for some of them.
 kernels:

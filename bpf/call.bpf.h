@@ -8,12 +8,6 @@
 
 #include "frames.bpf.h"
 
-#if defined(__TARGET_ARCH_x86)
-#define STACK_ARGS_OFFSET 8  /* above the return address */
-#else
-#define STACK_ARGS_OFFSET 0
-#endif
-
 /* Saves the first six arguments. */
 static __always_inline void save_args(__u64 *args, struct pt_regs *ctx)
 {
@@ -22,11 +16,7 @@ static __always_inline void save_args(__u64 *args, struct pt_regs *ctx)
 	args[2] = PT_REGS_PARM3(ctx);
 	args[3] = PT_REGS_PARM4(ctx);
 	args[4] = PT_REGS_PARM5(ctx);
-#if defined(__TARGET_ARCH_x86)
-	args[5] = ctx->r9;
-#else
-	args[5] = ((const struct user_pt_regs *)ctx)->regs[5];
-#endif
+	args[5] = ARCH_PARM6(ctx);
 }
 
 /* Hashes a 64-byte handle. The hash identifies the handle. */
@@ -185,6 +175,7 @@ static __always_inline void take_stack(struct thread_state *state, struct call_f
 {
 	struct stack_start start = {
 		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx), .ret = PT_REGS_RET(ctx),
+		.link = arch_link(ctx),
 	};
 
 	if (spec->size_cap && gmt.config.stack_sample_bytes &&

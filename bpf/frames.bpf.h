@@ -18,12 +18,6 @@
 #ifndef GMT_FRAMES_BPF_H
 #define GMT_FRAMES_BPF_H
 
-#if defined(__TARGET_ARCH_x86)
-#define RETURN_SP_SHIFT 8    /* the return address has been popped */
-#else
-#define RETURN_SP_SHIFT 0
-#endif
-
 /* ---- frames that go ---- */
 
 /* The collector no longer knows the contexts of the thread. */
@@ -122,32 +116,6 @@ static __always_inline void doubt_running(struct thread_state *state, struct cal
 
 /* ---- what the target's memory says ---- */
 
-/* Where the function that has just been entered returns to; 0: unknown. On arm64 the address may have a signature in
- * the bits above task_size (stack_caller()). */
-static __always_inline __u64 return_address(struct pt_regs *ctx)
-{
-#if defined(__TARGET_ARCH_x86)
-	__u64 address = 0;
-
-	bpf_probe_read_user(&address, sizeof(address), (void *)PT_REGS_SP(ctx));
-	return address;
-#else
-	return PT_REGS_RET(ctx) & (BPF_CORE_READ(bpf_get_current_task_btf(), mm, task_size) - 1);
-#endif
-}
-
-/* Whether the frame's return address may still be that of the return probe. */
-static __always_inline int is_hijacked(const struct call_frame *frame, __u64 trampoline)
-{
-#if defined(__TARGET_ARCH_x86)
-	__u64 word;
-
-	return !trampoline || bpf_probe_read_user(&word, sizeof(word), (void *)frame->sp) || word == trampoline;
-#else
-	return 1;
-#endif
-}
-
 #define FILE_UNKNOWN ~0ULL
 #define NO_MAPPING (-2) /* ENOENT, include/uapi/asm-generic/errno-base.h */
 
@@ -199,7 +167,7 @@ struct entered {
 static __always_inline int may_run(const struct call_frame *frame, const struct entered *entered, __u64 trampoline)
 {
 	if (frame->sp > entered->sp)
-		return is_hijacked(frame, trampoline);
+		return arch_is_hijacked(frame->sp, trampoline);
 	/* The stub has jumped to the driver, or one address has probes of two names of its file. */
 	return frame->sp == entered->sp &&
 	       ((entered->caller && entered->caller == trampoline) ||
@@ -249,7 +217,7 @@ __noinline int find_place(struct thread_state *state, struct entered *entered)
 static __always_inline int place_of(struct thread_state *state, struct pt_regs *ctx, __u32 api, __u32 library)
 {
 	struct entered entered = {
-		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .caller = return_address(ctx),
+		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .caller = arch_return_address(ctx),
 		.api = api, .library = library,
 	};
 
@@ -370,7 +338,7 @@ static __always_inline const struct call_frame *running_call(const struct thread
 	trampoline = unwind_trampoline(bpf_get_current_task_btf());
 	for (int i = 0; i < GMT_INFLIGHT_DEPTH; i++) {
 		frame = &state->frames[--depth % GMT_INFLIGHT_DEPTH];
-		if (frame->sp > sp && is_hijacked(frame, trampoline))
+		if (frame->sp > sp && arch_is_hijacked(frame->sp, trampoline))
 			return frame->is_doubted ? 0 : &state->frames[frame->root % GMT_INFLIGHT_DEPTH];
 		if (!depth)
 			break;

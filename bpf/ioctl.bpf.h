@@ -76,6 +76,7 @@ static __always_inline void fill_cause_and_stack(struct gmt_cause *cause)
 	start.pc = PT_REGS_IP_CORE(regs);
 	start.sp = PT_REGS_SP_CORE(regs);
 	start.fp = PT_REGS_FP_CORE(regs);
+	start.link = arch_link_core(regs);
 	cause->stack_id = stack_take(&state->stacks, &start);
 }
 
@@ -375,20 +376,6 @@ static __always_inline int handle_ioctl(__u32 fd, __u32 command, __u64 p)
 	rm_command(number, size, p);
 	return 0;
 }
-
-#if defined(__TARGET_ARCH_x86)
-#define SYSCALL_ARG1(regs) ((regs)->di)
-#define SYSCALL_ARG2(regs) ((regs)->si)
-#define SYSCALL_ARG3(regs) ((regs)->dx)
-#define SYSCALL_NR(regs) ((regs)->orig_ax)
-#define NR_ioctl 16 /* arch/x86/entry/syscalls/syscall_64.tbl */
-#else
-#define SYSCALL_ARG1(regs) ((regs)->orig_x0) /* x0 holds the result by now */
-#define SYSCALL_ARG2(regs) ((regs)->regs[1])
-#define SYSCALL_ARG3(regs) ((regs)->regs[2])
-#define SYSCALL_NR(regs) ((regs)->syscallno)
-#define NR_ioctl 29 /* include/uapi/asm-generic/unistd.h */
-#endif
 
 static __always_inline int ioctl_returned(struct pt_regs *regs)
 {

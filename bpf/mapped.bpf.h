@@ -10,11 +10,6 @@
 #define MAPPED_PROT_EXEC 0x4      /* include/uapi/asm-generic/mman-common.h */
 #define MAPPED_MAP_ANONYMOUS 0x20
 #define MAPPED_ERRORS 4096        /* MAX_ERRNO, include/linux/err.h */
-#if defined(__TARGET_ARCH_x86)
-#define MAPPED_ARG4(regs) ((regs)->r10)
-#else
-#define MAPPED_ARG4(regs) ((regs)->regs[3])
-#endif
 
 static __always_inline int mapped_send(__u64 start, __u64 size, __u32 has_file)
 {
@@ -44,7 +39,7 @@ int code_mapped(struct trace_event_raw_sys_exit *ctx)
 
 	if (start >= (__u64)-MAPPED_ERRORS || !(SYSCALL_ARG3(regs) & MAPPED_PROT_EXEC))
 		return 0;
-	return mapped_send(start, SYSCALL_ARG2(regs), !(MAPPED_ARG4(regs) & MAPPED_MAP_ANONYMOUS));
+	return mapped_send(start, SYSCALL_ARG2(regs), !(SYSCALL_ARG4(regs) & MAPPED_MAP_ANONYMOUS));
 }
 
 /* Memory that becomes code counts as code without a file, in the place of code with a file only: compilers make their

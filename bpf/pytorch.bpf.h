@@ -13,12 +13,6 @@
 #ifndef GMT_PYTORCH_BPF_H
 #define GMT_PYTORCH_BPF_H
 
-#if defined(__TARGET_ARCH_x86)
-#define RANGE_NAME_ARG(ctx) PT_REGS_PARM2(ctx) /* the first argument is the result's address */
-#else
-#define RANGE_NAME_ARG(ctx) PT_REGS_PARM1(ctx) /* the result's address is in x8 */
-#endif
-
 /* A range whose name cannot be read begins, too: else its end would end the range around it. */
 static __always_inline int begin_unnamed(void)
 {

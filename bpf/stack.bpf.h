@@ -127,15 +127,6 @@ static __always_inline __u64 stack_first_hash(const struct stack_state *s, __u32
 	return ((__u64)space << 32 | mode) ^ s->mapped * STACK_MIX;
 }
 
-static __always_inline __u64 stack_thread_pointer(struct task_struct *task)
-{
-#if defined(__TARGET_ARCH_x86)
-	return BPF_CORE_READ(task, thread.fsbase);
-#else
-	return BPF_CORE_READ(task, thread.uw.tp_value);
-#endif
-}
-
 static __always_inline void stack_walk_start(struct stack_state *s, struct stack_thread *thread,
 					     const struct stack_start *start)
 {
@@ -153,31 +144,16 @@ static __always_inline void stack_walk_start(struct stack_state *s, struct stack
 	s->returns = unwind_returns(task);
 	unwind_start(&s->walk, start->pc, start->sp, start->fp, unwind_stack_end(task, &thread->stack, start->sp),
 		     unwind_trampoline(task), s->space.mapping_count, gmt.config.stack_depth);
+	arch_fill_more(&s->walk.more, &start->link);
 	s->py.next = 0;
 	/* Not begun: the collector may learn later that the process runs Python. */
 	s->py.reason = GMT_PY_END_NONE;
 	if (mode != GMT_STACKS_NATIVE && s->space.python.boundary)
-		gmt_py_start(&s->space.python, &s->py, stack_thread_pointer(task));
+		gmt_py_start(&s->space.python, &s->py, arch_thread_pointer(task));
 	if (mode == GMT_STACKS_PYTHON) {
 		stack_push(s, start->pc | GMT_FRAME_EXACT);
 		s->walk.reason = GMT_UNWIND_END_NOT_WALKED;
 	}
-}
-
-/* The address in the caller of the function that has just been entered; 0: unknown. On aarch64 the address may contain
- * a signature, above the bits that user addresses have. The kernel's mask for the signature comes from the same power
- * of two, mm->task_size (ptrauth_user_pac_mask(), arch/arm64/include/asm/pointer_auth.h). */
-static __always_inline __u64 stack_caller(const struct stack_start *start)
-{
-#if defined(__TARGET_ARCH_x86)
-	__u64 pc = 0;
-
-	if (start->ret)
-		bpf_probe_read_user(&pc, sizeof(pc), (void *)start->ret);
-	return pc;
-#else
-	return start->ret & (BPF_CORE_READ(bpf_get_current_task_btf(), mm, task_size) - 1);
-#endif
 }
 
 /* Takes the frames of the kernel's own walk, with the order and the flags of our frames. The kernel's frames are return
@@ -186,7 +162,7 @@ static __always_inline __u64 stack_caller(const struct stack_start *start)
  * is put in. The kernel's frames are read one place further behind, which makes room for the caller. */
 static __always_inline void stack_walk_pointers(struct stack_state *s, const struct stack_start *start)
 {
-	__u64 *words = s->record + STACK_HEAD + 1, caller = stack_caller(start);
+	__u64 *words = s->record + STACK_HEAD + 1, caller = arch_caller(&start->ret);
 	long bytes = bpf_get_task_stack(bpf_get_current_task_btf(), words, STACK_POINTERS_MAX * sizeof(*words),
 					BPF_F_USER_STACK);
 	__u32 count = bytes > 0 ? (__u64)bytes / 8 : 0;

@@ -23,23 +23,6 @@ static __always_inline int stack_wants_copy(struct stack_thread *thread, __u32 r
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * gmt.config.wake_bytes;
 }
 
-/* Puts the return addresses that return probes have taken back into the copy. */
-static __always_inline void stack_copy_returns(struct gmt_stack_copy *copy, __u32 room)
-{
-	struct return_instance *instance = (void *)unwind_returns(bpf_get_current_task_btf());
-
-	for (int i = 0; i < GMT_INFLIGHT_DEPTH; i++) {
-		__u64 at;
-
-		if (!instance)
-			return;
-		at = (BPF_CORE_READ(instance, stack) - copy->base) / 8;
-		if (at < room / 8 - 1) /* the verifier sees bytes, not words */
-			copy->words[at] = BPF_CORE_READ(instance, orig_ret_vaddr);
-		instance = BPF_CORE_READ(instance, next);
-	}
-}
-
 /* Sends one piece, from base on. Returns the number of bytes that were copied. `room` is a constant, and unused room is
  * sent as well. */
 static __always_inline __u64 stack_copy(const struct stack_start *start, __u32 id, __u64 base, __u64 size, __u32 room)
@@ -70,7 +53,8 @@ static __always_inline __u64 stack_copy(const struct stack_start *start, __u32 i
 	if (at > size)
 		at = size;
 	copy->count = at / 8;
-	stack_copy_returns(copy, room);
+	arch_fill_more(&copy->more, &start->link);
+	arch_copy_returns(copy, room, (void *)unwind_returns(bpf_get_current_task_btf()));
 	/* The reader is woken at once: a process that has just begun may end soon, before its mappings are known. */
 	bpf_ringbuf_submit(copy, BPF_RB_FORCE_WAKEUP);
 	return at;

@@ -32,23 +32,10 @@
 #define MEMO_WALK_PART 8
 #define MEMO_WALK_MAX_NS 2000000000ULL
 
-/* Reads the version, in order with all other reads and writes. x86 keeps the order of reads by itself. */
-#if defined(__TARGET_ARCH_x86)
 static __always_inline __u32 memo_version(struct stack_memo_slot *slot)
 {
-	__u32 version;
-
-	asm volatile("" ::: "memory");
-	version = *(volatile __u32 *)&slot->version;
-	asm volatile("" ::: "memory");
-	return version;
+	return arch_read_ordered(&slot->version);
 }
-#else
-static __always_inline __u32 memo_version(struct stack_memo_slot *slot)
-{
-	return __sync_fetch_and_add(&slot->version, 0);
-}
-#endif
 
 /* True: the caller owns the slot until memo_unlock(). This does not wait, because the owner may have been preempted. */
 static __always_inline int memo_lock(struct stack_memo_slot *slot)
@@ -244,7 +231,8 @@ __noinline __u32 memo_check(struct stack_state *s, struct stack_start *start, __
 	id = slot->id;
 	if (version & 1 || !id || now - slot->used_ns > MEMO_AGE_MAX_NS || memo->generation != generation ||
 	    memo->mapped != s->mapped ||
-	    memo->sp != start->sp || memo->pc != start->pc || (memo->needs_fp && memo->fp != start->fp))
+	    memo->sp != start->sp || memo->pc != start->pc || (memo->needs_fp && memo->fp != start->fp) ||
+	    arch_link_differs(&memo->link, &start->link))
 		return 0;
 	if (memo_look(s, memo) || !memo_holds(s, memo))
 		return 0;
@@ -290,6 +278,7 @@ static __always_inline void memo_begin(struct stack_state *s, const struct stack
 	memo->pc = start->pc;
 	memo->sp = start->sp;
 	memo->fp = start->fp;
+	memo->link = start->link;
 	memo->generation = s->space.generation;
 	memo->mapped = s->mapped;
 	memo->inside = memo->outside = memo->far = memo->chunks = 0;

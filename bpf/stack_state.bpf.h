@@ -59,6 +59,7 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 /* Where a walk begins: the thread's registers. */
 struct stack_start {
 	__u64 pc, sp, fp;
+	struct arch_link link;
 	__u64 ret;               /* at a function's entry, which has no frame yet: PT_REGS_RET(); else 0 */
 	__u64 bytes;             /* bytes that the call asks for; 0: unknown */
 	__u64 now_ns;            /* bpf_ktime_get_ns(), if the clock has been read; else 0 */
@@ -68,6 +69,7 @@ struct stack_start {
  * of these. They are seldom in the CPU's cache, so their size decides what they cost. */
 struct stack_memo {
 	__u64 pc, sp, fp;
+	struct arch_link link;
 	__u64 py_base;           /* beginning of Python's window (the stack's begins at sp); 0: no Python frame */
 	__u64 inside_sum, outside_sum;
 	__u32 py_low;            /* used part of Python's window: words [py_low, STACK_PY_WORDS) */

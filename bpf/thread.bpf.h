@@ -8,6 +8,11 @@
 #define GMT_THREAD_BPF_H
 
 #include "unwind_task.bpf.h"
+#if defined(__TARGET_ARCH_x86)
+#include "arch_x86.bpf.h"
+#else
+#include "arch_arm64.bpf.h"
+#endif
 
 /* One call of a probed function that has not returned yet. */
 struct call_frame {

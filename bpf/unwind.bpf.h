@@ -8,8 +8,8 @@
  *   UNWIND_WORD(walk, slot)             the word of the tables at a slot: const __u64 *, or NULL
  *   UNWIND_MAPPING(walk, i)             mapping i of the process: const struct gmt_unwind_mapping *, or NULL
  *   UNWIND_FRAME(walk, word)            takes a frame (GMT_FRAME_*), the innermost first; nonzero: the walk ends
- *   UNWIND_REPAIR(walk, slot, &pc)      finds the return address that a return probe took from the stack slot;
- *                                       returns 0 or an error
+ *   UNWIND_REPAIR(walk, at, &pc)        finds the return address that a return probe took; at: the stack pointer at
+ *                                       the function's entry. Returns 0 or an error
  *   UNWIND_OTHER_STACK(walk, sp)        the end of the stack that a signal interrupted, if the signal's handler
  *                                       runs on another stack; 0: unknown. Optional.
  *   UNWIND_KNOWN(walk, pc, row)         nonzero: *row is the row that was kept for this address
@@ -21,7 +21,7 @@
  *
  * Two invariants hold, whatever the tables and the memory contain. The walk reads only aligned words in [sp at the
  * start, end of the stack), so it never touches a device mapping. Each frame lies above the frame before, so the walk
- * ends.
+ * ends. (On arm64 a frame that made no call may be empty. Its caller is none of these.)
  */
 #ifndef GMT_UNWIND_BPF_H
 #define GMT_UNWIND_BPF_H
@@ -41,12 +41,6 @@
 #define UNWIND_KEEP(walk, pc, row) do { } while (0)
 #endif
 
-/* Offsets from the stack pointer in rt_sigreturn's stub, where struct ucontext lies. Its uc_mcontext begins at 40
- * (include/uapi/asm-generic/ucontext.h, arch/x86/include/uapi/asm/sigcontext.h sigcontext_64). */
-#define UNWIND_SIGNAL_FP 120
-#define UNWIND_SIGNAL_SP 160
-#define UNWIND_SIGNAL_PC 168
-
 struct unwind_walk {
 	__u64 pc, sp;
 	__u64 fp;            /* valid when fp_slot is 0 */
@@ -64,6 +58,7 @@ struct unwind_walk {
 	__u8 fp_is_start;    /* fp still has the value that the register had at the start */
 	__u8 start_fp_used;  /* a frame was found by that value: the stack depends on it */
 	__u8 in_runtime;     /* the current frame runs code of CPython itself or of the C library */
+	struct gmt_unwind_more more; /* unwind_start() does not know these: the caller sets them */
 	struct gmt_unwind_mapping mapping; /* the mapping of the newest frame: the next frame is often in it too */
 };
 
@@ -236,6 +231,12 @@ UNWIND_INLINE __u32 unwind_cfa(struct unwind_walk *walk, const struct gmt_unwind
 	return rule == GMT_UNWIND_FP ? GMT_UNWIND_END_NONE : unwind_read(walk, *cfa, cfa);
 }
 
+#ifdef GMT_UNWIND_ARM64
+#include "unwind_arm64.bpf.h"
+#else
+#include "unwind_x86.bpf.h"
+#endif
+
 /* Goes to the code that a signal interrupted. The registers of that code lie in the signal frame. */
 UNWIND_INLINE __u32 unwind_signal(struct unwind_walk *walk)
 {
@@ -245,6 +246,8 @@ UNWIND_INLINE __u32 unwind_signal(struct unwind_walk *walk)
 	reason = unwind_read(walk, walk->sp + UNWIND_SIGNAL_SP, &sp);
 	if (!reason)
 		reason = unwind_read(walk, walk->sp + UNWIND_SIGNAL_PC, &pc);
+	if (!reason)
+		reason = unwind_signal_more(walk);
 	if (reason)
 		return reason;
 	walk->fp_slot = walk->sp + UNWIND_SIGNAL_FP;
@@ -263,38 +266,6 @@ UNWIND_INLINE __u32 unwind_signal(struct unwind_walk *walk)
 	walk->is_exact = 1;
 	walk->is_guessed = 0;
 	return GMT_UNWIND_END_NONE;
-}
-
-/* Goes to the caller. */
-UNWIND_INLINE __u32 unwind_apply(struct unwind_walk *walk, const struct gmt_unwind_row *row)
-{
-	__u64 cfa = 0, pc = 0;
-	__u32 reason = unwind_cfa(walk, row, &cfa);
-
-	if (reason)
-		return reason;
-	if (cfa <= walk->sp)
-		return GMT_UNWIND_END_NO_PROGRESS;
-	reason = unwind_read_return(walk, cfa - 8, &pc);
-	if (reason)
-		return reason;
-	if (walk->trampoline && pc == walk->trampoline && UNWIND_REPAIR(walk, cfa - 8, &pc))
-		return GMT_UNWIND_END_TRAMPOLINE;
-	if (row->fp == GMT_UNWIND_FP_LOST) {
-		walk->fp_lost = 1;
-	} else if (row->fp == GMT_UNWIND_FP_AT_FP) {
-		reason = unwind_get_fp(walk);
-		if (reason)
-			return reason;
-		walk->fp_slot = walk->fp;
-	} else if (row->fp != GMT_UNWIND_FP_SAME) {
-		walk->fp_slot = cfa - (__u64)row->fp * 8;
-		walk->fp_lost = 0;
-	}
-	walk->sp = cfa;
-	walk->pc = pc;
-	walk->is_exact = 0;
-	return pc ? GMT_UNWIND_END_NONE : GMT_UNWIND_END_ZERO;
 }
 
 UNWIND_INLINE __u32 unwind_take(struct unwind_walk *walk, __u8 rule)

@@ -62,23 +62,23 @@ static __always_inline __u64 unwind_returns(struct task_struct *task)
 }
 
 /*
- * Finds the return address that was in a stack slot. return_instance.stack is the stack pointer at the probed
- * function's entry, which on x86-64 is the slot's address (prepare_uretprobe). Older instances have higher addresses,
- * as older frames do, so the cursor never goes back. An instance below the slot belongs to a call that was left by
- * longjmp. If several instances have the same slot, each of them has the true address.
+ * Finds the return address that a return probe took. return_instance.stack is the stack pointer at the probed
+ * function's entry (prepare_uretprobe): on x86-64 the address of the slot with the return address, on arm64 the CFA.
+ * Older instances have higher addresses, as older frames do, so the cursor never goes back. An instance below belongs
+ * to a call that was left by longjmp. If several instances have the same address, each has the true return address.
  */
-static __always_inline int unwind_repair(__u64 *cursor, __u64 slot, __u64 *pc)
+static __always_inline int unwind_repair(__u64 *cursor, __u64 at, __u64 *pc)
 {
 	for (int i = 0; i < UNWIND_RETURNS_MAX; i++) {
 		struct return_instance *instance = (struct return_instance *)*cursor;
 
 		if (!instance)
 			return -1;
-		if (BPF_CORE_READ(instance, stack) == slot) {
+		if (BPF_CORE_READ(instance, stack) == at) {
 			*pc = BPF_CORE_READ(instance, orig_ret_vaddr);
 			return 0;
 		}
-		if (BPF_CORE_READ(instance, stack) > slot)
+		if (BPF_CORE_READ(instance, stack) > at)
 			return -1;
 		*cursor = (__u64)BPF_CORE_READ(instance, next);
 	}

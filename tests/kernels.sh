@@ -24,5 +24,5 @@ esac
 WITH_KERNELS=1 tests/setup.sh >&2
 command -v apt-get >/dev/null 2>&1 || skip "apt-get is missing, which fetches the kernels"
 [ -x /usr/bin/python3 ] || skip "/usr/bin/python3 is missing: apt-get install python3"
-make -s --no-print-directory all standin build/demos/train >&2
+make -s --no-print-directory guest-programs >&2
 exec /usr/bin/python3 -B tests/kernels/run.py "$@"

@@ -18,11 +18,17 @@
 #include <linux/types.h>
 #endif
 
+/* The machine whose stacks are walked: x86-64, or arm64. A test may ask for arm64 on any machine. */
+#if defined(__aarch64__) && !defined(GMT_UNWIND_ARM64)
+#define GMT_UNWIND_ARM64
+#endif
+
 #define GMT_UNWIND_PAGE_SHIFT 16
 #define GMT_UNWIND_PAGE_STEPS 17    /* halvings that find one of the 65536 rows of a page */
 #define GMT_UNWIND_MAPPING_STEPS 14 /* halvings that find one of the mappings of a process */
 #define GMT_UNWIND_MAPPINGS_MAX 8192
 #define GMT_UNWIND_FRAMES_MAX 1024  /* the most that a caller may ask for */
+#define GMT_UNWIND_TAKEN_MAX 16     /* more than GMT_INFLIGHT_DEPTH: other tracers have return probes, too */
 
 /*
  * How the caller's frame is found. X(NAME, value): values are stored on disk, so the list is append-only.
@@ -90,6 +96,27 @@ union gmt_unwind_word {
 	__u64 raw;           /* what a map holds */
 };
 
+/* What a walk needs beside pc, sp and the frame pointer. */
+struct gmt_unwind_more {
+#ifdef GMT_UNWIND_ARM64
+	__u64 link;          /* x30: the return address of a function that has made no call */
+	__u64 code_mask;     /* the bits of an address; a signature lies in the other bits of a return address */
+#endif
+};
+
+/* What a walk in a copy of a stack needs beside: return addresses that return probes took. On x86-64 BPF puts these
+ * back into the copy. On arm64 nobody knows where a function has saved them. */
+struct gmt_unwind_taken {
+#ifdef GMT_UNWIND_ARM64
+	__u64 trampoline;    /* what the probes put in their place; 0: nothing */
+	__u64 count;
+	struct {
+		__u64 at;    /* the stack pointer at the function's entry */
+		__u64 pc;
+	} list[GMT_UNWIND_TAKEN_MAX];
+#endif
+};
+
 /* What is known of a mapping. */
 enum gmt_unwind_mapping_flag {
 	GMT_UNWIND_MAP_TABLE = 1 << 0, /* slot and pages are valid */
@@ -127,7 +154,7 @@ struct gmt_unwind_mapping {
 	X(NO_PROGRESS, 12, 0, "no_progress", "frame not above the one before") \
 	X(TRAMPOLINE, 13, 0, "trampoline", "return address taken by a return probe and not found") \
 	X(BAD_TABLE, 14, 0, "bad_table", "table damaged") \
-	X(NOT_WALKED, 15, 0, "not_walked", "not unwound: --stacks, the kernel, or arm64") \
+	X(NOT_WALKED, 15, 0, "not_walked", "not unwound: --stacks, or the kernel") \
 	X(SWITCHED, 16, 0, "switched", "library without symbols that switches stacks (greenlet)") \
 	X(REMAPPED, 17, 0, "remapped", "other code was mapped in the place of a frame's")
 

@@ -20,6 +20,7 @@
 #include <linux/types.h>
 #endif
 #include <gpumemtrace/terms.h>
+#include <gpumemtrace/unwind.h>
 
 #define GMT_UUID_BYTES 16
 #define GMT_CALL_VALS 8      /* most values one call record carries */
@@ -289,6 +290,8 @@ struct gmt_stack_copy {
 	__u32 count;            /* words */
 	__u64 pc, sp, fp;       /* the thread's registers */
 	__u64 base;             /* address of the first word: sp, or where the piece before ended */
+	struct gmt_unwind_more more;
+	struct gmt_unwind_taken taken;
 	__u64 words[];
 };
 #define GMT_FIELDS_gmt_stack_copy(X, T)                                           \

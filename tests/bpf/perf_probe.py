@@ -3,7 +3,6 @@
 import ctypes
 import os
 import struct
-import subprocess
 
 PMU = "/sys/bus/event_source/devices/uprobe"
 SYS_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
@@ -11,17 +10,36 @@ ATTR_BYTES = 112        # PERF_ATTR_SIZE_VER5
 CONFIG1 = 56            # offset in struct perf_event_attr; CONFIG2 is behind it
 
 
+SECTIONS_AT, SEGMENTS_AT = 40, 32       # e_shoff and e_phoff of Elf64_Ehdr, elf(5)
+SYMTAB, LOAD = 2, 1                     # SHT_SYMTAB, PT_LOAD
+
+
+def headers(elf, at, number_at, form):
+    """The section or the segment headers of an ELF file of 64 bits."""
+    start, = struct.unpack_from("<Q", elf, at)
+    size, count = struct.unpack_from("<HH", elf, number_at)
+    return [struct.unpack_from(form, elf, start + i * size) for i in range(count)]
+
+
+def addresses(elf):
+    """{name: address} of the symbols."""
+    sections, found = headers(elf, SECTIONS_AT, 58, "<IIQQQQIIQQ"), {}
+    for _, kind, _, _, offset, size, link, _, _, entry in sections:
+        for at in range(offset, offset + size, entry) if kind == SYMTAB else ():
+            name, _, _, _, value, _ = struct.unpack_from("<IBBHQQ", elf, at)
+            start = sections[link][4] + name
+            found[elf[start:elf.index(b"\0", start)].decode()] = value
+    return found
+
+
 def file_offset(path, symbol):
-    """Of a function in a file whose code lies at the same offset as in memory less the segment's difference."""
-    symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.split("\n")
-    address = next(int(line.split()[0], 16) for line in symbols if line.endswith(" T " + symbol))
-    headers = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout.split("\n")
-    for line in headers:
-        words = line.split()
-        if words[:1] == ["LOAD"]:
-            offset, vaddr, size = int(words[1], 16), int(words[2], 16), int(words[4], 16)
-            if vaddr <= address < vaddr + size:
-                return address - vaddr + offset
+    """Of a function in a file."""
+    with open(path, "rb") as file:
+        elf = file.read()
+    address = addresses(elf)[symbol]
+    for kind, _, offset, vaddr, _, size, _, _ in headers(elf, SEGMENTS_AT, 54, "<IIQQQQQQ"):
+        if kind == LOAD and vaddr <= address < vaddr + size:
+            return address - vaddr + offset
     raise ValueError(symbol)
 
 

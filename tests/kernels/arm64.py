@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Prepares arm64 kernels on an x86-64 machine: unpacks Debian's arm64 packages into a folder, cross-builds the tree
 there, and makes a guest of the folder. Nothing of the folder runs on this machine outside the guest."""
+import dataclasses
 import glob
 import os
 import re
 import shutil
 import subprocess
+import zlib
 
 import packages
 from packages import Unavailable
@@ -13,12 +15,20 @@ from packages import Unavailable
 ARCH = "arm64"
 CROSS = "aarch64-linux-gnu"
 SUITE = "trixie"
-# What can be asked for: the metapackage of its kernel.
-WORDS = {"arm64": "linux-image-cloud-arm64", "arm64-16k": "linux-image-arm64-16k"}
+# What can be asked for: suite, the metapackage of its kernel, and more arguments for qemu. `plain`: return addresses are
+# not signed, for the CPU lacks pointer authentication.
+WORDS = {
+    "arm64": (SUITE, "linux-image-cloud-arm64", ()),
+    "arm64-16k": (SUITE, "linux-image-arm64-16k", ()),
+    "arm64-plain": (SUITE, "linux-image-cloud-arm64", ("-cpu", "max,pauth=off")),
+    "arm64-bookworm": ("bookworm", "linux-image-cloud-arm64", ()),
+    "arm64-bookworm-plain": ("bookworm", "linux-image-cloud-arm64", ("-cpu", "max,pauth=off")),
+}
 NEEDS = {f"{CROSS}-gcc": f"gcc-{CROSS}", "qemu-system-aarch64": "qemu-system-arm"}   # program: package
 # What the guest has of it (image.py), and what the build needs (tests/setup.sh).
 PACKAGES = ("python3", "dash", "coreutils", "mount", "libc6-dev", "libbpf-dev", "libelf-dev", "libdw-dev", "libiberty-dev",
-            "liblzma-dev", "zlib1g-dev", "libzstd-dev", "libjansson-dev", "libncurses-dev", "libcmocka-dev")
+            "liblzma-dev", "zlib1g-dev", "libzstd-dev", "libjansson-dev", "libncurses-dev", "libsqlite3-dev",
+            "libcmocka-dev")
 MERGED = "bin", "sbin", "lib"                           # which are links to folders below /usr
 FOLDERS = "/lib/" + CROSS, "/usr/lib/" + CROSS          # where the loader finds libraries
 LOADER = "/lib/ld-linux-aarch64.so.1"
@@ -61,7 +71,7 @@ def host_suite():
 
 def unpack(archive, folder, suite):
     """Machine of all PACKAGES and what they depend on, once; `archive` is asked for them if they are not there."""
-    root = os.path.join(folder, f"root-{ARCH}-{suite}")
+    root = os.path.join(folder, f"root-{ARCH}-{suite}-{zlib.crc32(' '.join(PACKAGES).encode()):08x}")
     if os.path.exists(root):
         return Machine(root)
     got = archive.apt_get("-y", "--download-only", "--no-install-recommends", "-t", suite, "install", *PACKAGES)
@@ -75,8 +85,18 @@ def unpack(archive, folder, suite):
         with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as tar:
             subprocess.run(["tar", "-x", "--keep-directory-symlink", "--no-same-owner", "-C", root + ".new"],
                            stdin=tar.stdout, check=True)
+    for path in glob.glob(f"{root}.new{FOLDERS[1]}/*.so"):
+        if os.path.islink(path) and os.readlink(path).startswith("/"):
+            inside(path, root + ".new")
     os.rename(root + ".new", root)
     return Machine(root)
+
+
+def inside(link, root):
+    """Makes an absolute link one to the same file below the root, where the linker finds it."""
+    target = os.path.relpath(root + os.readlink(link), os.path.dirname(link))
+    os.unlink(link)
+    os.symlink(target, link)
 
 
 def build(top, place, root):
@@ -89,11 +109,19 @@ def build(top, place, root):
         else:
             shutil.copy2(os.path.join(top, path), place)
     done = subprocess.run([os.environ.get("MAKE", "make"), "--no-print-directory", "-C", place, "CROSS=" + CROSS,
-                           "SYSROOT=" + root, "all", "standin", "build/demos/train"],
+                           "SYSROOT=" + root, "guest-programs"],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise NotBuilt(done.stderr.strip()[-600:])
     return place
+
+
+def kernel_of(archive, word):
+    suite, meta, arguments = WORDS[word]
+    kernel = packages.fetched(archive, archive.of_meta(word, suite, meta))
+    if arguments and isinstance(kernel, packages.Kernel):
+        return dataclasses.replace(kernel, variant="plain", arguments=arguments)
+    return kernel
 
 
 def find(folder, words):
@@ -102,9 +130,10 @@ def find(folder, words):
     try:
         if lacking:
             raise Unavailable("apt-get install " + " ".join(lacking))
-        archive = packages.Archive(folder, sorted({SUITE, host_suite()}, key=packages.SUITES.index), ARCH)
+        suites = {WORDS[word][0] for word in words} | {host_suite()}
+        archive = packages.Archive(folder, sorted(suites, key=packages.SUITES.index), ARCH)
         machine = unpack(archive, folder, host_suite())
-        pairs = [(word, packages.fetched(archive, archive.of_meta(word, SUITE, WORDS[word]))) for word in words]
+        pairs = [(word, kernel_of(archive, word)) for word in words]
     except (Unavailable, OSError, subprocess.CalledProcessError) as why:
         return [(word, Unavailable(str(why))) for word in words], None
     return pairs, machine

@@ -14,7 +14,9 @@ LIBRARY_SKIPS = {"test", "tests", "idlelib", "tkinter", "ensurepip", "lib2to3", 
                  "site-packages", "pydoc_data"}
 TREE = "gpumemtrace"                    # where the tree lies in the guest
 IN_TREE = ("tests/bpf", "tests/kernels", "tests/symbol", "tests/recordings", "tests/data", "tests/standin/mkroot.sh",
-           "tests/stacklib.py", "tests/bpf_stats.py", "tests/patience.py", "build/standin", "build/demos/train")
+           "tests/stacklib.py", "tests/bpf_stats.py", "tests/patience.py", "build/standin", "build/demos/train",
+           "build/tests/symbol/unwind_test.bpf.o", "build/tests/symbol/test_unwind_bpf",
+           "build/tests/symbol/test_unwind_bpf_guarded", "build/tests/symbol/test_unwind_bpf_fp")
 DEVICES = {"dev/console": (5, 1), "dev/null": (1, 3)}
 MOUNTED = ("dev", "proc", "sys", "tmp", "run", "root")
 OPENED = ("libgcc_s.so.1", "libzstd.so.1")      # by the C library, to end a thread; by tests/recordings/recfile.py

@@ -131,7 +131,7 @@ def booted(kernel, image, place, limit, append):
         with open(path, "wb"):
             pass
     qemu, tty, line, second = MACHINES[kernel.arch]
-    argv = [*qemu, "-accel", "tcg,thread=multi", "-m", str(MEMORY_MIB), "-smp", str(CPUS), "-nodefaults", "-nographic",
+    argv = [*qemu, *kernel.arguments, "-accel", "tcg,thread=multi", "-m", str(MEMORY_MIB), "-smp", str(CPUS), "-nodefaults", "-nographic",
             "-no-reboot", "-monitor", "none", "-serial", "file:" + console, *(word.format(results) for word in second),
             "-kernel", kernel.image(), "-initrd", image, "-append", f"console={tty} results={line} {APPEND} {append}"]
     begin = time.monotonic()

@@ -37,13 +37,19 @@ class Kernel:
     version: str        # of the package
     folder: str = ""    # where it is unpacked
     arch: str = ARCH
+    variant: str = ""   # of the machine
+    arguments: tuple = ()   # for qemu, beside those of every machine
+
+    @property
+    def label(self):
+        return self.package + ("-" + self.variant if self.variant else "")
 
     def file(self, *patterns):
         found = [path for pattern in patterns for path in glob.glob(os.path.join(self.folder, pattern))]
         return found[0] if found else None
 
     def __str__(self):
-        return f"{self.package} {self.version or '(fetched before)'}"
+        return f"{self.label} {self.version or '(fetched before)'}"
 
     def image(self):
         return self.file("boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz")

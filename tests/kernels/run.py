@@ -30,6 +30,8 @@ CHECKS = {
     "load": "every mode loads",
     "totals": "totals are those of this machine and of the programs, nothing lost",
     "stacks": "stacks are complete, or counted with the reason",
+    "unwind": "the kernel's walk of stacks of all kinds finds the frames that libgcc finds",
+    "native": "native stacks are those that libgcc finds, with return probes, in children and after an exec",
     "python": "Python frames are those of the program's traceback",
     "torch": "PyTorch's blocks",
     "late": "attached late, the sum is the same",
@@ -98,23 +100,23 @@ def judged(outcome):
 
 
 def boot(kernel, initrd):
-    return machine.boot(kernel, initrd, os.path.join(OUT, "out", kernel.package), LIMIT_SECONDS + 4 * PREEMPT_SECONDS)
+    return machine.boot(kernel, initrd, os.path.join(OUT, "out", kernel.label), LIMIT_SECONDS + 4 * PREEMPT_SECONDS)
 
 
 def reported(tap, word, kernel, outcome):
     started = next((line["facts"] for line in outcome.lines if line.get("doing") == "start"), {})
-    release = started.get("release", kernel.package)
+    release = started.get("release", kernel.package) + (", " + kernel.variant if kernel.variant else "")
     rows = judged(outcome)
     for check in [*WANTED, "log"]:
         tap.row(f"{release}: {CHECKS[check]}", rows[check]["wrong"])
     for line in outcome.trace:
         say("  " + line)
-    place = os.path.relpath(os.path.join(OUT, "out", kernel.package), TOP)
+    place = os.path.relpath(os.path.join(OUT, "out", kernel.label), TOP)
     say(f"{release}: {outcome.seconds:.0f} s; {place}/console has the kernel's log")
     if outcome.boots > 1:
         say(f"{release}: booted {outcome.boots} times: qemu ran a breakpoint that was in the kernel's code no more "
             f"({place}/console.stale-*)")
-    return {"asked": word, "package": kernel.package, "version": kernel.version, "release": release, "started": started,
+    return {"asked": word, "package": kernel.label, "version": kernel.version, "release": release, "started": started,
             "seconds": round(outcome.seconds), "boots": outcome.boots, "rows": rows}
 
 
@@ -184,7 +186,7 @@ def main():
             elif not guest:
                 tap.row(f"{word}: the tree is built", [why])
             else:
-                results = [row for row in results if row["package"] != kernel.package]
+                results = [row for row in results if row["package"] != kernel.label]
                 results.append(reported(tap, word, kernel, guest.result()))
                 with open(RESULTS, "w", encoding="utf-8") as file:
                     json.dump(results, file, indent=1)

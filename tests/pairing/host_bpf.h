@@ -43,6 +43,9 @@ struct task_struct {
 	struct uprobe_task *utask;
 	struct signal_struct *signal;
 	struct pt_regs regs;
+	struct {
+		__u64 fsbase;
+	} thread;
 	struct thread_state *storage;    /* NULL: none */
 };
 
@@ -306,8 +309,14 @@ static struct stack_memo_slot host_memos[HOST_MEMOS];
 
 /* ---- the programs; stacks are not taken ---- */
 
+#include "../../bpf/users.bpf.h"
+#include "../../bpf/emit.bpf.h"
+#include "../../bpf/thread.bpf.h"
+
 struct stack_start {
-	__u64 pc, sp, fp, ret, bytes, now_ns;
+	__u64 pc, sp, fp;
+	struct arch_link link;
+	__u64 ret, bytes, now_ns;
 };
 struct stack_thread;
 static inline __u32 stack_take(struct stack_thread *thread, struct stack_start *start)
@@ -315,9 +324,6 @@ static inline __u32 stack_take(struct stack_thread *thread, struct stack_start *
 	return 0;
 }
 
-#include "../../bpf/users.bpf.h"
-#include "../../bpf/emit.bpf.h"
-#include "../../bpf/thread.bpf.h"
 #include "../../bpf/call.bpf.h"
 /* The ledger has functions of these names, too. */
 #define rm_alloc read_rm_alloc

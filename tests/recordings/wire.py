@@ -2,7 +2,7 @@
 """Wire records for Python: layouts, kinds and API ids parsed from include/gpumemtrace/*.h.
 
 Invariant: nothing about a record's layout is written down here, so a changed header changes the
-bytes and the tests that compare them.
+bytes and the tests that compare them. (UNWIND_WORDS is of a record that no recording has.)
 """
 import os
 import re
@@ -45,11 +45,15 @@ def split_args(text):
     return out
 
 
+UNWIND = "unwind.h"     # in STACK_COPY, which is in no recording; empty on x86-64
+UNWIND_WORDS = {"gmt_unwind_more": 2, "gmt_unwind_taken": 34} if os.uname().machine == "aarch64" else {}
+
+
 class Wire:
     def __init__(self):
         text = _read("wire.h")
         for part in re.findall(r"#include <gpumemtrace/(\w+\.h)>", text):
-            text += _read(part)
+            text += _read(part) if part != UNWIND else ""
         self.consts = {m[0]: int(m[1], 0) for m in re.findall(r"#define (GMT_\w+)\s+(0x[0-9a-fA-F]+|\d+)\b", text)}
         self.losses = [row[0] for row in _list(text, "GMT_LOSSES")]
         self.consts["GMT_LOSS_COUNT"] = len(self.losses)
@@ -57,7 +61,8 @@ class Wire:
             self.consts[name] = int(value, 0)
         self.consts.update({"GMT_LAYER_" + row[0]: int(row[1], 0) for row in _list(text, "GMT_LAYERS")})
         self.kinds = {row[0]: (int(row[1], 0), row[2]) for row in _list(text, "GMT_KINDS")}
-        self.structs = {}
+        self.structs = {name: [("words", UNWIND_WORDS[name], "Q")] if UNWIND_WORDS else []
+                        for name in ("gmt_unwind_more", "gmt_unwind_taken")}
         for name, body in re.findall(r"struct (gmt_\w+) \{(.*?)\n\};", text, flags=re.S):
             self.structs[name] = self._fields(body)
 

@@ -18,11 +18,17 @@
 #define ILLEGAL "ud2"
 #define ILLEGAL_BYTES 2
 #define PC_OF(context) ((ucontext_t *)(context))->uc_mcontext.gregs[REG_RIP]
+/* push %rbp; mov %rsp,%rbp; call *%rsi; pop %rbp; ret. RETURN: behind the call. */
+#define JIT_CODE { 0xe5894855, 0xc35dd6ff }
+#define JIT_RETURN 6
 #else
 #define REGISTERS "adr %0, .\n\tmov %1, sp\n\tmov %2, x29"
 #define ILLEGAL "udf #0"
 #define ILLEGAL_BYTES 4
 #define PC_OF(context) ((ucontext_t *)(context))->uc_mcontext.pc
+/* stp x29, x30, [sp, #-16]!; mov x29, sp; blr x1; ldp x29, x30, [sp], #16; ret */
+#define JIT_CODE { 0xa9bf7bfd, 0x910003fd, 0xd63f0020, 0xa8c17bfd, 0xd65f03c0 }
+#define JIT_RETURN 12
 #endif
 
 #define NOIPA __attribute__((noipa))
@@ -54,6 +60,19 @@ static NOIPA void expect(struct stacks_expected *expected)
 		return;
 	memcpy(expected->frames, frames + skip, (size_t)count * sizeof(*frames));
 	expected->count = count;
+}
+
+struct gmt_unwind_more stacks_more(void)
+{
+	struct gmt_unwind_more more = { };
+
+#ifdef GMT_UNWIND_ARM64
+	register uint64_t link __asm__("x30") = (1ULL << 55) - 1;
+
+	__asm__("hint #7" : "+r"(link)); /* xpaclri: clears the bits of a signature */
+	more.code_mask = link;
+#endif
+	return more;
 }
 
 NOIPA void stacks_target(int id)
@@ -230,40 +249,57 @@ static NOIPA void through_plt(int id)
 		sink += getpgid(0);
 }
 
+#ifdef __x86_64__
+
+const unsigned int stacks_plt_offsets[STACKS_PLT_OFFSETS] = { 0, 6, 11 };
+
 uintptr_t stacks_plt(void)
 {
-	uintptr_t entry = 0;
+	uintptr_t entry;
 
-#ifdef __x86_64__
 	__asm__("lea getpgid@PLT(%%rip), %0" : "=r"(entry));
-#endif
 	return entry;
 }
 
-/* push %rbp; mov %rsp,%rbp; mov $target,%rax; call *%rax; pop %rbp; ret */
+#else
+
+const unsigned int stacks_plt_offsets[STACKS_PLT_OFFSETS] = { 0, 4, 8 };
+
+/* Where a branch goes: 26 bits of words (Arm Architecture Reference Manual, B). */
+uintptr_t stacks_plt(void)
+{
+	uintptr_t branch;
+	uint32_t code;
+
+	__asm__("adr %0, 1f\n\tb 2f\n1:\tb getpgid\n2:" : "=r"(branch));
+	memcpy(&code, (const void *)branch, sizeof(code));
+	return branch + (uintptr_t)(((int64_t)(int32_t)(code << 6)) >> 4);
+}
+
+#endif
+
+/* Code that nothing describes, with a frame pointer. */
 static NOIPA void jit(int id)
 {
-#ifdef __x86_64__
+	static const uint32_t text[] = JIT_CODE;
 	static unsigned char *code;
-	unsigned char text[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3 };
-	void (*target)(int) = stacks_target, (*function)(int);
+	void (*function)(int, void (*)(int));
 	struct stacks_expected mine = { 0 };
 
 	if (!code) {
-		memcpy(text + 6, &target, sizeof(target));
 		code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		memcpy(code, text, sizeof(text));
+		__builtin___clear_cache((char *)code, (char *)code + sizeof(text));
 	}
 	memcpy(&function, &code, sizeof(function));
 	if (!stacks_expected[id].count) {
 		expect(&mine);   /* [0] is this function: where it calls, nobody knows */
 		mine.frames[0] = 0;
 		stacks_expected[id].count = mine.count + 2;
-		stacks_expected[id].frames[1] = (uintptr_t)code + 16;
+		stacks_expected[id].frames[1] = (uintptr_t)code + JIT_RETURN;
 		memcpy(stacks_expected[id].frames + 2, mine.frames, (size_t)mine.count * sizeof(mine.frames[0]));
 	}
-	function(id);
-#endif
+	function(id, stacks_target);
 	sink += id;
 }
 

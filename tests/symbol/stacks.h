@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <gpumemtrace/stackmap.h>
+#include <gpumemtrace/unwind.h>
 
 #define STACKS(X)                                              \
 	X(PLAIN, "five calls without frame pointers")          \
@@ -29,10 +29,6 @@ enum stack_id {
 	STACK_COUNT
 };
 
-/* Whether tables tell of this machine's stacks. */
-#define STACKS_HAVE_TABLES (GMT_STACKS_DEFAULT == GMT_STACKS_FULL)
-#define STACKS_NO_TABLES "stacks are walked by tables on x86-64 alone"
-
 #define STACKS_FRAMES 256
 
 /* Frames above stacks_target(): expected[1] is its return address. 0: any. */
@@ -47,6 +43,9 @@ extern const char *const stacks_text[STACK_COUNT];
 /* Called by stacks_target() with its own registers, unless NULL. */
 extern void (*stacks_hook)(int id, uint64_t pc, uint64_t sp, uint64_t fp);
 
+/* What the unwinder needs beside stacks_target()'s registers, which has saved x30. */
+struct gmt_unwind_more stacks_more(void);
+
 /* Builds the stack and calls stacks_target(id) in it. What is expected is only found out the first time. */
 void stacks_run(int id);
 void stacks_target(int id);
@@ -57,5 +56,9 @@ void stacks_inner(int id);
  * first time, it is not bound yet and is run to its end. */
 extern bool stacks_is_armed;
 uintptr_t stacks_plt(void);
+
+/* Its first instructions. */
+#define STACKS_PLT_OFFSETS 3
+extern const unsigned int stacks_plt_offsets[STACKS_PLT_OFFSETS];
 
 #endif

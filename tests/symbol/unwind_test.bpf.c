@@ -8,10 +8,16 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include <gpumemtrace/config.h>
 #include <gpumemtrace/unwind.h>
 
 #include "unwind_test.h"
 #include "../../bpf/unwind_task.bpf.h"
+#if defined(__TARGET_ARCH_x86)
+#include "../../bpf/arch_x86.bpf.h"
+#else
+#include "../../bpf/arch_arm64.bpf.h"
+#endif
 
 struct shard {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -122,6 +128,7 @@ static __always_inline int unwind(struct pt_regs *ctx, struct scratch *state)
 	__u32 id = cookie ? cookie : PT_REGS_PARM1(ctx);
 	struct test_result *result = bpf_map_lookup_elem(&results, &id);
 	struct unwind_walk *walk = &state->walk;
+	struct arch_link link = arch_link(ctx);
 	__u64 start = bpf_ktime_get_ns();
 
 	if (!result)
@@ -130,6 +137,7 @@ static __always_inline int unwind(struct pt_regs *ctx, struct scratch *state)
 	unwind_start(&state->walk, PT_REGS_IP(ctx), PT_REGS_SP(ctx), PT_REGS_FP(ctx),
 		     unwind_stack_end(task, &state->stack, PT_REGS_SP(ctx)), unwind_trampoline(task), mapping_count,
 		     TEST_FRAMES);
+	arch_fill_more(&state->walk.more, &link);
 	bpf_loop(TEST_FRAMES + 1, unwind_step, &walk, 0);
 	result->nanoseconds = bpf_ktime_get_ns() - start;
 	result->reason = unwind_end(&state->walk);

@@ -23,6 +23,7 @@ import preempt  # noqa: E402
 import test_detach  # noqa: E402
 import test_late  # noqa: E402
 import test_limits  # noqa: E402
+import test_stacks  # noqa: E402
 import test_stacks_python  # noqa: E402
 import test_torch  # noqa: E402
 
@@ -141,6 +142,23 @@ class Guest:
             wrong.append("full: refused")
         return facts, wrong
 
+    def unwind(self):
+        """The unwinder alone, on stacks of programs that were compiled in several ways."""
+        facts, wrong = {}, []
+        for path in sorted(glob.glob(os.path.join(lib.BUILD, "tests/symbol/test_unwind_bpf*"))):
+            name = os.path.basename(path).removeprefix("test_unwind_bpf").lstrip("_") or "plain"
+            got = lib.run([path])
+            lines = got.stdout.splitlines()
+            facts[name] = sum(line.startswith("ok ") for line in lines)
+            wrong += [f"{name}: {line}" for line in lines + got.stderr.splitlines() if not line.startswith(("ok ", "1.."))]
+            if got.returncode or not facts[name]:
+                wrong.append(f"{name}: exit status {got.returncode}, {facts[name]} passed")
+        return facts, wrong[:60] + ([] if facts else ["no program was found"])
+
+    def native(self):
+        return self.cases(test_stacks.all_kinds, test_stacks.return_probes, test_stacks.without_waiting,
+                          test_stacks.fork_child, test_stacks.another_program, test_stacks.ends_at_once)
+
     def python(self):
         return self.cases(test_stacks_python.every_version)
 
@@ -198,7 +216,8 @@ class Guest:
 
     def run(self):
         self.tell(doing="start", facts={"release": os.uname().release, "version": os.uname().version,
-                                        "cpus": os.cpu_count(), "preemption": preempt.models()[0]})
+                                        "cpus": os.cpu_count(), "preemption": preempt.models()[0],
+                                        "page_bytes": os.sysconf("SC_PAGE_SIZE"), "signs_returns": signs_returns()})
         for name in self.asked["checks"]:
             check = getattr(self, name)
             self.tell(doing=name, facts={})
@@ -211,6 +230,12 @@ class Guest:
             clean()
             self.tell(check=name, wrong=wrong, facts=facts, seconds=round(time.monotonic() - begin, 1))
         self.tell(doing="end", facts={})
+
+
+def signs_returns():
+    """Whether the CPU has arm64's pointer authentication."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        return " paca" in file.read()
 
 
 def clean():

@@ -184,28 +184,33 @@ static NOIPA void on_other_stack(int id)
 	munmap(memory, size);
 }
 
-/* Code that nothing describes, with a frame pointer: push %rbp; mov %rsp,%rbp; mov $stacks_allocate,%rax;
- * call *%rax; pop %rbp; ret */
+#ifdef __x86_64__
+/* push %rbp; mov %rsp,%rbp; call *%rsi; pop %rbp; ret */
+static const uint32_t jit_text[] = { 0xe5894855, 0xc35dd6ff };
+#define JIT_RETURN 6             /* behind the call */
+#else
+/* stp x29, x30, [sp, #-16]!; mov x29, sp; blr x1; ldp x29, x30, [sp], #16; ret */
+static const uint32_t jit_text[] = { 0xa9bf7bfd, 0x910003fd, 0xd63f0020, 0xa8c17bfd, 0xd65f03c0 };
+#define JIT_RETURN 12
+#endif
+
+/* Code that nothing describes, with a frame pointer. */
 static NOIPA void jit(int id)
 {
-	(void)id;
-#ifdef __x86_64__
 	static unsigned char *code;
-	unsigned char text[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3 };
-	void (*callee)(int) = stacks_allocate, (*function)(int);
+	void (*function)(int, void (*)(int));
 	struct expected *to = &expected[id];
 
 	if (!code) {
-		memcpy(text + 6, &callee, sizeof(callee));
 		code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		memcpy(code, text, sizeof(text));
+		memcpy(code, jit_text, sizeof(jit_text));
+		__builtin___clear_cache((char *)code, (char *)code + sizeof(jit_text));
 		to->count = backtrace(to->frames + 2, FRAMES - 2) + 2;
 		to->frames[0] = to->frames[2] = NULL;
-		to->frames[1] = code + 16;
+		to->frames[1] = code + JIT_RETURN;
 	}
 	memcpy(&function, &code, sizeof(function));
-	function(id);
-#endif
+	function(id, stacks_allocate);
 	sink++;
 }
 

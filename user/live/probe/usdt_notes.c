@@ -22,8 +22,10 @@
 
 #if defined(__x86_64__)
 #define OUR_MACHINE EM_X86_64
+#define REGISTERS_BYTES sizeof(struct pt_regs)
 #else
 #define OUR_MACHINE EM_AARCH64
+#define REGISTERS_BYTES sizeof(struct user_pt_regs)
 #endif
 
 /* ---- arguments ---- */
@@ -137,7 +139,7 @@ static bool is_sound_arg(const struct gmt_usdt_arg *arg)
 	if (!arg->bytes && !arg->kind) /* behind the last argument */
 		return true;
 	return is_size && arg->kind <= GMT_USDT_MEMORY && arg->is_signed <= 1 &&
-	       arg->reg <= sizeof(struct pt_regs) - sizeof(uint64_t);
+	       arg->reg <= REGISTERS_BYTES - sizeof(uint64_t);
 }
 
 bool usdt_is_sound(const struct usdt_place *place, uint64_t file_size)

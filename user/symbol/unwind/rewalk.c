@@ -8,13 +8,14 @@ static int copy_read(struct unwind_walk *walk, __u64 address, __u64 *val);
 static const __u64 *copied_word(struct unwind_walk *walk, __u32 slot);
 static const struct gmt_unwind_mapping *mapping_at(struct unwind_walk *walk, __u32 i);
 static int take_walked_word(struct unwind_walk *walk, __u64 word);
+static int repair_taken(struct unwind_walk *walk, __u64 at, __u64 *pc);
 
-/* BPF has repaired the return addresses that probes took; other stacks are not in the copy. */
+/* Other stacks are not in the copy. */
 #define UNWIND_READ64(walk, address, val) copy_read(walk, address, val)
 #define UNWIND_WORD(walk, slot) copied_word(walk, slot)
 #define UNWIND_MAPPING(walk, i) mapping_at(walk, i)
 #define UNWIND_FRAME(walk, word) take_walked_word(walk, word)
-#define UNWIND_REPAIR(walk, slot, pc) 1
+#define UNWIND_REPAIR(walk, at, pc) repair_taken(walk, at, pc)
 #include "../../../bpf/unwind.bpf.h"
 
 struct copy_walk {
@@ -94,6 +95,45 @@ static int take_walked_word(struct unwind_walk *walk, __u64 word)
 	return 0;
 }
 
+#ifdef GMT_UNWIND_ARM64
+
+static int repair_taken(struct unwind_walk *walk, __u64 at, __u64 *pc)
+{
+	const struct gmt_unwind_taken *taken = &((struct copy_walk *)walk)->pieces[0]->taken;
+
+	for (__u64 i = 0; i < taken->count && i < GMT_UNWIND_TAKEN_MAX; i++) {
+		if (taken->list[i].at != at)
+			continue;
+		*pc = taken->list[i].pc;
+		return 0;
+	}
+	return -1;
+}
+
+static uint64_t trampoline_of(const struct gmt_stack_copy *copy)
+{
+	return copy->taken.trampoline;
+}
+
+#else
+
+/* BPF has put the return addresses back. */
+static int repair_taken(struct unwind_walk *walk, __u64 at, __u64 *pc)
+{
+	(void)walk;
+	(void)at;
+	(void)pc;
+	return -1;
+}
+
+static uint64_t trampoline_of(const struct gmt_stack_copy *copy)
+{
+	(void)copy;
+	return 0;
+}
+
+#endif
+
 void rewalk_stack(const struct rewalk *rewalk, const struct gmt_stack *stack,
 		  const struct gmt_stack_copy *const *pieces, size_t count, struct gmt_stack *out)
 {
@@ -105,8 +145,9 @@ void rewalk_stack(const struct rewalk *rewalk, const struct gmt_stack *stack,
 
 	*out = *stack;
 	out->count = 0;
-	unwind_start(start, first->pc, first->sp, first->fp, last->base + (uint64_t)last->count * sizeof(__u64), 0,
-		     rewalk->mapping_count, rewalk->depth);
+	unwind_start(start, first->pc, first->sp, first->fp, last->base + (uint64_t)last->count * sizeof(__u64),
+		     trampoline_of(first), rewalk->mapping_count, rewalk->depth);
+	start->more = first->more;
 	for (uint32_t i = 0; i <= GMT_UNWIND_FRAMES_MAX && !unwind_step(i, &start); i++)
 		;
 	while (walk.next_python < stack->count)
