@@ -5,6 +5,7 @@
 #
 #   tests/kernels.sh [SUITE|SUITE-rt|newest|all|PACKAGE|arm64|arm64-16k ...]     bookworm trixie newest if none is given
 #
+# tests/kernels/arm64.py has all words for arm64.
 # CHECKS="load preempt" makes only these checks; TOOLS names other binaries, which are to load, too (tests/clangs.sh).
 # PREEMPT_SECONDS (60) is how long threads preempt each other; GPUMEMTRACE_KERNELS (build/kernels) keeps what was
 # fetched, MIRROR (this machine's) is where from. build/kernels/results.json has what was seen; tests/kernels/table.py

@@ -52,12 +52,7 @@ enum gmt_stack_mode {
 	GMT_STACK_MODE_COUNT
 };
 
-/* FULL and NATIVE walk by unwinding tables, which bpf/unwind.bpf.h does on x86-64 alone. */
-#if defined(__x86_64__)
 #define GMT_STACKS_DEFAULT GMT_STACKS_FULL
-#else
-#define GMT_STACKS_DEFAULT GMT_STACKS_POINTERS
-#endif
 
 /* A process. Each change gets a new generation, which is never given twice; entries of an old generation are void. */
 struct gmt_stack_space {

@@ -39,8 +39,7 @@ RESTS = 5                                               # looks in a row: the to
 BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}              # a Python with this keeps it: PyTorch loads in half the time
 
 
-MOST_INCOMPLETE = 0 if os.uname().machine == "x86_64" else 1  # of a workload's stacks, as a share
-FULL_STACKS = os.uname().machine == "x86_64"            # else --stacks=full and native are fp
+MOST_INCOMPLETE = 0     # of a workload's stacks, as a share
 
 
 class Skip(Exception):
@@ -69,11 +68,6 @@ def ready():
         if not os.path.exists(path):
             print(f"1..1\nnot ok 1 - {path} has not been built")
             sys.exit(1)
-
-
-def needs_full_stacks():
-    if not FULL_STACKS:
-        raise Skip("full native stacks are taken on x86-64 alone")
 
 
 def needs_endbr64():

@@ -222,7 +222,6 @@ def functions(recording):
 
 def hostile_libraries():
     """names of megabytes, 40 tables, 100 million sections, bombs: totals, other names, memory, time to end"""
-    lib.needs_full_stacks()
     _, wanted, _, _ = traced(LIBRARY)
     for make in (long_names, many_tables, many_sections, bombs, many_symbols, many_units, long_lists):
         _, allocs, recording, _ = traced(make())
@@ -232,7 +231,6 @@ def hostile_libraries():
 
 def refused_files_are_told():
     """files that need too much memory or time: one sentence, one count, and their frames without names"""
-    lib.needs_full_stacks()
     ended = "takes too long to read: gpumemtrace ended its reader after 5 s of processor time"
     for make, why, loss in ((many_units, "needs more than 1 GiB of memory to be read", "file_refused"),
                             (long_lists, ended, "reader_ended")):
@@ -249,7 +247,6 @@ def refused_files_are_told():
 
 def damage_is_no_error_of_storage():
     """a file that lacks the bytes of its .eh_frame: no table and its functions' names, and nothing is said of its storage"""
-    lib.needs_full_stacks()
     library = long_frames()
     report, _, recording, said = traced(library)
     check(library not in said, said)
@@ -298,7 +295,6 @@ def readers_have_nothing():
 
 def readers_are_replaced():
     """workers that die of SIGSEGV: the names that are asked for afterwards come all the same"""
-    lib.needs_full_stacks()
     tracer, target, path = start(LIBRARY)
     tracer.idle()
     _, workers = readers_of(tracer)

@@ -12,7 +12,7 @@ sys.path.insert(1, os.path.join(lib.TOP, "tests"))
 import stacklib  # noqa: E402
 
 BTF = "/sys/kernel/btf/vmlinux"
-WALK = ("--stacks", "full" if lib.FULL_STACKS else "python")
+WALK = ("--stacks", "full")
 
 
 def train(env=None, options=()):
@@ -49,7 +49,7 @@ def one_by_one():
     report, stacks = train({"GPUMEMTRACE_REFUSED": "fw_block,ioctl_tracepoint"}, ("--block-stacks",))
     said(report, "blocks have no stack traces", "by itself has no stack traces")
     equal(totals(report), totals(whole), "allocations")
-    equal(any(s.is_complete for s in stacks), lib.FULL_STACKS, "a stack is complete")
+    check(any(s.is_complete for s in stacks), "no stack is complete")
 
 
 def stacks_of_the_kernel():
@@ -87,7 +87,7 @@ def without_helpers():
 
 def doctor():
     """doctor loads the real programs, and says what is left out of them"""
-    whole = ("", "ok", "all were loaded") if lib.FULL_STACKS else ("", "warn", "frame pointers")
+    whole = ("", "ok", "all were loaded")
     for refused, state, word in whole, ("fw_block", "warn", "blocks have no stack traces"), \
             ("call_enter,call_enter", "warn", "no stack traces"):
         done = lib.run([lib.TOOL, "doctor", "--json"], env=lib.environment(GPUMEMTRACE_REFUSED=refused))

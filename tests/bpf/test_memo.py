@@ -62,7 +62,6 @@ def ids_of(command, *arguments, beside=False, what=STEPS):
 
 
 def compare(command, *arguments, beside=False):
-    lib.needs_full_stacks()
     (same, new, turns, again), stacks = ids_of(command, *arguments, beside=beside)
     equal(len(set(same)), 1, "stacks of one place")
     equal(len(set(new)), len(new), "stacks of as many calls, all from elsewhere")
@@ -106,7 +105,6 @@ def through():
 
 def between():
     """... a generator between two of Python's frames, which are where they are without it, in each CPython that is found"""
-    lib.needs_full_stacks()
     pythons = [path for path, version in test_python.pythons().items() if (3, 11) <= version <= (3, 14)]
     for path in [sys.executable, *pythons]:
         (ids,), stacks = ids_of((path, PYTHON[1]), what=[("between", 160)])
@@ -116,7 +114,6 @@ def between():
 
 def deep():
     """... and deep recursions are remembered, in each CPython: to find one again takes less than half of a walk"""
-    lib.needs_full_stacks()
     for path, version in test_python.pythons().items():
         if not (3, 8) <= version <= (3, 14):
             continue

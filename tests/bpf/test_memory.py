@@ -95,7 +95,6 @@ def measured():
     target.go()
     last = tool.report()["own_memory"]
     check(last["most_bytes"] >= own["most_bytes"], own, last)
-    lib.needs_full_stacks()
     check(last["maps_bytes"] is None or last["maps_bytes"] >= opened + TABLES, "maps inside maps are missing", opened, last)
 
 
@@ -152,7 +151,6 @@ def page_gives_way():
 
 def readers_give_way():
     """a file whose debug information alone takes the bound costs its own names, and nothing else"""
-    lib.needs_full_stacks()
     target = lib.Process([sys.executable, "-S", "-c", CALLS, lib.LIB, large_library(lib.folder())],
                          env=lib.environment())
     target.wait_line(lambda: target.out, "its start")

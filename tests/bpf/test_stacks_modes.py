@@ -55,7 +55,7 @@ def modes():
         totals[mode], counts[mode] = classes(report, pid), len(stacks)
         owners_add_up(report, pid)
         by_tables = mode in ("full", "native")
-        if by_tables and lib.FULL_STACKS:
+        if by_tables:
             test_stacks.compare(path, out)
         elif mode == "python":
             wanted = test_stacks.expected(out)[0]["plain"][0]
@@ -86,18 +86,9 @@ def equal_addresses():
     equal(words[1], words[0], "the second process's stacks")
 
 
-def not_here():
-    """full and native where no tables can be read: a sentence if they are asked for; elsewhere there is none"""
-    for mode in ("full", "native", "python", "fp", None):
-        tool = Tool("-a", *(("--stacks", mode) if mode else ())).ready()
-        tool.stop()
-        equal(tool.stderr().count("tables are read on x86-64 only"), int(mode in ("full", "native") and not lib.FULL_STACKS),
-              f"sentences for {mode}")
-
-
 def modes_of_python():
     """native leaves Python's frames out, python all others but the driver's function"""
-    for mode in ("native", "python") if lib.FULL_STACKS else ("python",):
+    for mode in ("native", "python"):
         path = lib.folder() + "/run.gmt"
         program = python.Program(python.pythons()[max(python.pythons())])
         tool = Tool("-p", str(program.pid), "-o", path, "--stacks", mode).ready()
@@ -120,7 +111,6 @@ def modes_of_python():
 
 def depth():
     """--stack-depth: the innermost frames, and it is said that there were more"""
-    lib.needs_full_stacks()
     path, out, _ = test_stacks.traced(tool=("--stack-depth", "4"))
     wanted, pid = test_stacks.expected(out)
     recording = stacklib.Stacks(path)
@@ -149,7 +139,6 @@ def sample():
 
 def container():
     """a program in a container: its names come from files that only the container sees"""
-    lib.needs_full_stacks()
     path = lib.folder() + "/run.gmt"
     tool = Tool("-a", "-o", path).ready()
     target = test_container.start("basic", "context")      # of each GPU, before its first allocation
@@ -242,5 +231,5 @@ def cache():
 
 
 if __name__ == "__main__":
-    lib.main(modes, equal_addresses, not_here, modes_of_python, depth, sample, container, deleted_and_replaced,
+    lib.main(modes, equal_addresses, modes_of_python, depth, sample, container, deleted_and_replaced,
              replayed, cache)

@@ -100,7 +100,6 @@ def wrong_of_greenlets(said, recording):
 
 def greenlets():
     """a greenlet's stack ends where the greenlet begins, wherever it was started and goes on: each CPython that is found"""
-    lib.needs_full_stacks()
     wrong, skipped = [], []
     for version, python in pythons().items():
         try:
@@ -184,7 +183,6 @@ def two_libraries():
 
 def replaced():
     """a library that takes another one's addresses: a frame has the name of the right one, or none, and the stack says so"""
-    lib.needs_full_stacks()
     said, recording = traced(sys.executable, "replaced", two_libraries(), waits=4)
     by_size = {vals[1]: stack_id for _, stack_id, vals in recording.calls if len(vals) > 1}
     names = {line["size"]: line["name"] for line in said if "name" in line}

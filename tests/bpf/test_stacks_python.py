@@ -15,7 +15,6 @@ import test_python  # noqa: E402
 
 PROGRAM = os.path.join(lib.TOP, "tests/bpf/python_allocations.py")
 LIBRARY = os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so")
-MODE = () if lib.FULL_STACKS else ("--stacks", "python")
 ALLOCATIONS = 90        # of one program, at least
 # Of a stack that is complete; the C library's own symbols may be in a package for debugging only.
 ROOTS = {"main": {"_start"}, "worker": {"__clone3", "clone3", "__clone", "clone", ""}}
@@ -35,8 +34,6 @@ def python_frames(stack):
 def wrong_native(stack, said):
     """What is wrong with the frames that are not Python's."""
     native = [f.function for f in stack.frames if not f.is_python]
-    if not lib.FULL_STACKS:
-        return None if native == ["cuMemAlloc_v2"] else f"has {native}"
     if not stack.is_complete:
         return f"is not complete: {stack.reason}"
     if native[0] != "cuMemAlloc_v2":
@@ -109,7 +106,7 @@ def every_version():
     """with and without the GIL, in all kinds of frames and threads: 3.8 to 3.14"""
     path, found = lib.folder() + "/run.gmt", pythons()
     check(found, "no CPython was found")
-    tool = Tool("-a", "-o", path, "--stack-depth", "1024", *MODE).ready()   # recursion_in_c: 560 frames with 3.8
+    tool = Tool("-a", "-o", path, "--stack-depth", "1024").ready()   # recursion_in_c: 560 frames with 3.8
     programs = {"%d.%d" % version: Program(python) for version, python in found.items()}
     tool.idle()
     for program in programs.values():
@@ -123,7 +120,7 @@ def late():
     """a program that runs already: -p"""
     path = lib.folder() + "/run.gmt"
     program = Program(pythons()[max(pythons())])
-    tool = Tool("-p", str(program.pid), "-o", path, *MODE).ready()
+    tool = Tool("-p", str(program.pid), "-o", path).ready()
     tool.idle()
     program.allocate()
     tool.stop()
@@ -133,7 +130,7 @@ def late():
 def at_once():
     """a program that allocates as soon as it has libcuda: no wrong frame, native or Python"""
     path = lib.folder() + "/run.gmt"
-    tool = Tool("-a", "-o", path, *MODE).ready()
+    tool = Tool("-a", "-o", path).ready()
     program = Program(pythons()[max(pythons())], waits=False)
     program.wait_said("done")
     tool.stop()

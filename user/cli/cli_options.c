@@ -37,7 +37,6 @@
 #define CLI_RING_MIN (64ull << 10)
 #define CLI_MEMORY_MIN (64ull << 20)
 #define CLI_RING_MAX (1ull << 30)   /* libbpf maps the data twice; the map's size is 32 bits */
-#define CLI_STACKS_INITIAL (GMT_STACKS_DEFAULT == GMT_STACKS_FULL ? "full" : "fp")
 #define CLI_TEXT(n) #n
 #define CLI_NUMBER(n) CLI_TEXT(n)
 

@@ -171,8 +171,8 @@ OPTION(0, "strict", NULL, KEPT, FOR_FILES | FOR_DIFF,
 
 /* ---- How it is observed ---- */
 OPTION(0, "stacks", "MODE", OBSERVED, FOR_TRACE,
-       MEMBER(word, stack_mode, .words = stack_words, .initial = CLI_STACKS_INITIAL),
-       "full (default; arm64: fp), native, python, fp, off",
+       MEMBER(word, stack_mode, .words = stack_words, .initial = "full"),
+       "full (default), native, python, fp, off",
        "How stack traces are taken:"
        "\n\n- `full` Native and Python frames in one stack trace; the default."
        "\n\n- `native` No Python frames."
@@ -181,8 +181,7 @@ OPTION(0, "stacks", "MODE", OBSERVED, FOR_TRACE,
        "\n\n- `fp` Native frames along frame pointers, as the kernel walks them, and no Python frames. The stack trace"
        " ends in the first library that was built without frame pointers."
        "\n\n- `off` No stack traces."
-       "\n\nBefore Linux 5.17 every mode except `off` works as `fp`. On arm64 `fp` is the default, `full` and `native`"
-       " work as `fp`, and a message says so.")
+       "\n\nBefore Linux 5.17 every mode except `off` works as `fp`.")
 OPTION(0, "block-stacks", NULL, OBSERVED, FOR_TRACE, MEMBER(flag, block_stacks),
        "name the lines that hold PyTorch's tensors, too",
        "Also take stack traces of the blocks that PyTorch's allocator gives out. A block is a tensor's memory, so these"

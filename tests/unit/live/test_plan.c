@@ -99,18 +99,7 @@ static void a_kernel_without_the_helpers(void **state)
 	struct gmt_limit limit;
 
 	(void)state;
-	plan_without_walk(&plan, true, &limit);
-	assert_int_equal(plan.stack_mode, GMT_STACKS_POINTERS);
-	assert_true(limit.what[0] && limit.why[0] && limit.remedy[0]);
-}
-
-static void a_machine_without_tables(void **state)
-{
-	struct plan plan = everything();
-	struct gmt_limit limit;
-
-	(void)state;
-	plan_without_walk(&plan, false, &limit);
+	plan_without_walk(&plan, &limit);
 	assert_int_equal(plan.stack_mode, GMT_STACKS_POINTERS);
 	assert_true(limit.what[0] && limit.why[0] && limit.remedy[0]);
 }
@@ -123,7 +112,6 @@ int main(void)
 		cmocka_unit_test(ioctls_go_alone),
 		cmocka_unit_test(it_ends),
 		cmocka_unit_test(a_kernel_without_the_helpers),
-		cmocka_unit_test(a_machine_without_tables),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,15 +58,11 @@ bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit)
 	return leave_out(plan, program, limit);
 }
 
-void plan_without_walk(struct plan *plan, bool has_tables, struct gmt_limit *limit)
+void plan_without_walk(struct plan *plan, struct gmt_limit *limit)
 {
 	plan->stack_mode = GMT_STACKS_POINTERS;
-	if (has_tables)
-		say_limit(limit, KERNELS_WALK, "Boot Linux 5.17 or newer, which has both, for complete stack traces",
-			  "the kernel lacks bpf_loop() or bpf_find_vma()");
-	else
-		say_limit(limit, KERNELS_WALK, "Use --stacks=python to get Python frames",
-			  "unwinding tables are read on x86-64 only");
+	say_limit(limit, KERNELS_WALK, "Boot Linux 5.17 or newer, which has both, for complete stack traces",
+		  "the kernel lacks bpf_loop() or bpf_find_vma()");
 }
 
 bool plan_leaves_out(const struct plan *plan, const char *program)

@@ -53,9 +53,9 @@ struct plan_limits {
  * False: the program is needed, or is not in the plan. Pure. */
 bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit);
 
-/* Sets the plan to frame pointers, and fills the limit. With has_tables the kernel lacks bpf_loop() or
- * bpf_find_vma(), which walks of whole stacks need. Without has_tables the machine has no unwinding tables. */
-void plan_without_walk(struct plan *plan, bool has_tables, struct gmt_limit *limit);
+/* Sets the plan to frame pointers, and fills the limit: the kernel lacks bpf_loop() or bpf_find_vma(), which walks of
+ * whole stacks need. */
+void plan_without_walk(struct plan *plan, struct gmt_limit *limit);
 
 bool plan_leaves_out(const struct plan *plan, const char *program);
 

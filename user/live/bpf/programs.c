@@ -195,14 +195,12 @@ static struct plan first_plan(const struct programs_options *options, struct pla
 	struct plan plan = {
 		.stack_mode = config->stack_mode, .block_stacks = config->block_stacks, .ioctl_stacks = true,
 	};
-	bool by_tables = plan.stack_mode == GMT_STACKS_FULL || plan.stack_mode == GMT_STACKS_NATIVE;
 	bool is_own = plan.stack_mode != GMT_STACKS_OFF && plan.stack_mode != GMT_STACKS_POINTERS;
-	bool has_tables = !by_tables || GMT_STACKS_DEFAULT != GMT_STACKS_POINTERS;
 	struct gmt_limit limit;
 
 	limits->count = 0;
-	if (!has_tables || (is_own && !can_walk(options->btf))) {
-		plan_without_walk(&plan, has_tables, &limit);
+	if (is_own && !can_walk(options->btf)) {
+		plan_without_walk(&plan, &limit);
 		add_limit(limits, &limit, NULL, NULL);
 	}
 	refuse_for_test(options, &plan, limits);

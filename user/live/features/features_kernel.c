@@ -309,12 +309,6 @@ void feature_check_helpers(struct feature *feature, const struct features_where 
 void feature_check_stacks(struct feature *feature, const struct features_where *where)
 {
 	(void)where;
-	if (GMT_STACKS_DEFAULT == GMT_STACKS_POINTERS) {
-		feature_say(feature, FEATURE_WARN,
-			    "native stack traces follow frame pointers; Python frames need --stacks=python");
-		feature_advise(feature, "Use x86-64 for complete native stack traces");
-		return;
-	}
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1) {
 		feature_say(feature, FEATURE_OK, "native and Python frames, walked in the kernel");
 		return;

@@ -11,8 +11,12 @@
 #define TABLE_NS 5000000000ULL
 #define FACTS_NS 3000000000ULL
 
-/* BPF walks by tables on x86-64 alone (GMT_STACKS_DEFAULT), where a process may map another machine's files as code. */
+/* BPF walks by rows of its own machine, where a process may map another machine's files as code. */
+#ifdef GMT_UNWIND_ARM64
+#define WALKED_MACHINE EM_AARCH64
+#else
 #define WALKED_MACHINE EM_X86_64
+#endif
 
 struct facts {
 	struct image_shape shape;
