@@ -17,9 +17,12 @@
 #include "core/framework/framework_state.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
+#include "core/lives/life_takers.h"
+#include "core/lives/live_table.h"
 #include "core/lives/lives.h"
 #include "core/pipeline/pipeline.h"
 #include "each_recording.h"
+#include "records.h"
 #include "source/reader.h"
 
 #define BLOCKS 0x4000u       /* in a key, beside the number of a GPU */
@@ -229,10 +232,103 @@ static void every_recording(void **state)
 	free(s.items);
 }
 
+/* ---- peaks, and what nobody takes ---- */
+
+#define A 0x7f0000000000ull
+#define CHANGES 1000         /* of the second process */
+
+/* The newest peak of each of two processes. */
+struct peaks {
+	struct life_point of[2];
+};
+
+static void take_peak(void *arg, const struct life_moment *moment, bool is_of_blocks)
+{
+	struct peaks *peaks = arg;
+
+	assert_false(is_of_blocks);
+	peaks->of[moment->process - 1] = moment->at;
+}
+
+/* Where peaks begin anew, the peak of a process is at its own newest change, whatever others do meanwhile. */
+static void peaks_at_a_mark(void **state)
+{
+	struct peaks peaks = { 0 };
+	const struct life_taker taker = { .arg = &peaks, .peak = take_peak };
+	struct gmt_mark mark = { 0 };
+	struct records r;
+
+	(void)state;
+	records_scene(&r, API_LAYER);
+	pipeline_tell(r.pipeline, &taker);
+	CALL(&r, cuMemAlloc_v2, A, MiB);
+	r.tgid = r.tid = 200;
+	records_attach(&r, true);
+	for (uint64_t i = 0; i < CHANGES; i++)
+		CALL(&r, cuMemAlloc_v2, A + i * MiB, MiB);
+	r.ts_ns += 5000;
+	records_apply(&r, &mark, GMT_KIND_MARK, sizeof(mark));
+	assert_int_equal(peaks.of[0].own, 1);
+	assert_int_equal(peaks.of[1].own, CHANGES);
+	assert_true(peaks.of[0].ts_ns == peaks.of[1].ts_ns && peaks.of[0].ts_ns > 5000);
+	records_fini(&r);
+}
+
+static void what_nobody_takes(void **state)
+{
+	struct story s = { 0 };
+	struct life_takers all;
+	const struct life_taker some = { .arg = &s, .allocation = take_allocation };
+	const struct life_taker calls = { .arg = &s, .call = take_call, .level = take_level };
+
+	(void)state;
+	life_takers_init(&all);
+	life_takers_add(&all, &some);
+	assert_true(!all.all.call && !all.all.level);
+	life_takers_add(&all, &calls);
+	assert_true(all.all.call && all.all.level);
+	all.all.call(all.all.arg, &(struct life_call){ .number = 1 });
+	assert_int_equal(s.calls, 1);
+}
+
+/* ---- many lives that began at one time ---- */
+
+#define MANY 300000          /* looked at one by one, they would take many minutes */
+
+static void many_at_one_time(void **state)
+{
+	struct live_table table;
+	struct live_key key = { .process = 1, .born_ns = 5, .bytes = MiB };
+	uint32_t first = 0;
+
+	(void)state;
+	live_table_init(&table);
+	for (uint64_t i = 0; i < MANY; i++) {
+		key.address = i % 3 ? A + i * MiB : 0;
+		live_table_add(&table, &key, &first)->life = (struct life){
+			.process = 1, .bytes = MiB, .address = key.address,
+		};
+	}
+	for (uint64_t i = 0; i < MANY; i++) {     /* the oldest first */
+		uint32_t index;
+
+		key.address = i % 3 ? A + i * MiB : 0;
+		index = live_table_find(&table, &key);
+		assert_true(index && live_at(&table, index)->life.address == key.address);
+		live_table_remove(&table, index, &first);
+	}
+	assert_true(!table.count && !first);
+	assert_int_equal(live_table_find(&table, &key), 0);
+	live_table_fini(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_recording),
+		cmocka_unit_test(peaks_at_a_mark),
+		cmocka_unit_test(what_nobody_takes),
+		cmocka_unit_test(many_at_one_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,9 +123,9 @@ bool alloc_put_back(struct process *p, struct hash *table, uint64_t key, const s
 
 /* ---- GPUs that become known later ---- */
 
-static void move_alloc(struct process *p, struct alloc *a, unsigned int row, uint64_t ts_ns)
+static void move_alloc(struct process *p, struct alloc *a, uint64_t address, unsigned int row, uint64_t ts_ns)
 {
-	struct delta_memory memory = memory_of_alloc(a, 0, ts_ns);
+	struct delta_memory memory = memory_of_alloc(a, address, ts_ns);
 
 	memory.to = row;
 	if (alloc_is_booked(a))
@@ -137,9 +137,10 @@ static void move_alloc(struct process *p, struct alloc *a, unsigned int row, uin
 static void resolve_table(struct process *p, struct hash *table, uint64_t ts_ns)
 {
 	size_t pos = 0;
+	uint64_t key;
 	void *value;
 
-	while (hash_next(table, &pos, NULL, &value)) {
+	while (hash_next(table, &pos, &key, &value)) {
 		struct alloc *a = value;
 
 		if (a->row)
@@ -149,7 +150,8 @@ static void resolve_table(struct process *p, struct hash *table, uint64_t ts_ns)
 		int gpu = context_gpu(&p->contexts, a->ordinal);
 
 		if (gpu != GPU_UNKNOWN)
-			move_alloc(p, a, account_row(&p->account, gpu), ts_ns);
+			move_alloc(p, a, table == &p->allocs.by_address ? key : 0, account_row(&p->account, gpu),
+				   ts_ns);
 	}
 }
 
@@ -165,7 +167,7 @@ void alloc_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_
 	struct alloc *a = hash_get(&p->allocs.by_address, address);
 
 	if (a && a->row == 0)
-		move_alloc(p, a, account_row(&p->account, gpu), ts_ns);
+		move_alloc(p, a, address, account_row(&p->account, gpu), ts_ns);
 }
 
 /* ---- operations: memory ---- */

@@ -67,8 +67,8 @@ static void hand_lost(void *arg, const struct life *life)
 const struct life_taker *life_takers_init(struct life_takers *takers)
 {
 	*takers = (struct life_takers){ .all = {
-		.arg = takers, .allocation = hand_allocation, .block = hand_block, .call = hand_call,
-		.moment = hand_moment, .peak = hand_peak, .level = hand_level,
+		.arg = takers, .allocation = hand_allocation, .block = hand_block,
+		.moment = hand_moment, .peak = hand_peak,
 		.request = hand_request, .process = hand_process,
 		.exit = hand_exit, .forget = hand_forget, .lost = hand_lost,
 	} };
@@ -77,8 +77,13 @@ const struct life_taker *life_takers_init(struct life_takers *takers)
 
 void life_takers_add(struct life_takers *takers, const struct life_taker *taker)
 {
-	if (takers->count < LIFE_TAKERS_MAX)
-		takers->list[takers->count++] = taker;
+	if (takers->count == LIFE_TAKERS_MAX)
+		return;
+	takers->list[takers->count++] = taker;
+	if (taker->call)
+		takers->all.call = hand_call;
+	if (taker->level)
+		takers->all.level = hand_level;
 }
 
 bool life_takers_shed(const struct life_takers *takers, uint64_t ts_ns)

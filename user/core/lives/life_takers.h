@@ -15,7 +15,8 @@ struct life_takers {
 	unsigned int count;
 };
 
-/* Returns the taker that is all of them. The structure must stay where it is. */
+/* Returns the taker that is all of them. The structure must stay where it is. Its call and its level, which are work to
+ * find out, are NULL where nobody takes them. */
 const struct life_taker *life_takers_init(struct life_takers *takers);
 void life_takers_add(struct life_takers *takers, const struct life_taker *taker);
 

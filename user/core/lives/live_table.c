@@ -18,7 +18,10 @@ static uint64_t key_number(const struct live_key *key)
 {
 	uint64_t number = hash_mix((uint64_t)key->process << 32 | key->stack_id);
 
-	return hash_mix(number ^ key->born_ns) ^ key->class;
+	number = hash_mix(number ^ key->born_ns);
+	number = hash_mix(number ^ key->bytes);
+	number = hash_mix(number ^ key->address);
+	return number ^ ((uint64_t)(uint16_t)key->gpu << 8 | key->class);
 }
 
 struct live *live_table_add(struct live_table *t, const struct live_key *key, uint32_t *first)
@@ -39,8 +42,7 @@ struct live *live_table_add(struct live_table *t, const struct live_key *key, ui
 	return live;
 }
 
-uint32_t live_table_find(const struct live_table *t, const struct live_key *key, int gpu, uint64_t bytes,
-			 uint64_t address)
+uint32_t live_table_find(const struct live_table *t, const struct live_key *key)
 {
 	const uint32_t *found = hash_get(&t->by_key, key_number(key));
 
@@ -49,14 +51,14 @@ uint32_t live_table_find(const struct live_table *t, const struct live_key *key,
 		const struct life *life = &live->life;
 
 		if (live->born_ns == key->born_ns && life->process == key->process &&
-		    life->stack_id == key->stack_id && life->class == key->class && life->gpu == gpu &&
-		    life->bytes == bytes &&
-		    (life->address == address || !life->address || !address))
+		    life->stack_id == key->stack_id && life->class == key->class && life->gpu == key->gpu &&
+		    life->bytes == key->bytes && life->address == key->address)
 			return i;
 	}
 	return 0;
 }
 
+/* Whoever ends a life takes the newest one of its key, or the newest one of its process: this is the first here. */
 static void unlink_same(struct live_table *t, const struct live *live, uint32_t index)
 {
 	uint32_t *link = hash_get(&t->by_key, live->key);

@@ -14,7 +14,7 @@ struct live {
 	struct life life;
 	uint64_t key;
 	uint64_t born_ns;        /* when the memory was allocated, which stays over several lives */
-	uint32_t same;           /* the next one of the same key; 0: none */
+	uint32_t same;           /* the next older one of the same key; 0: none */
 	uint32_t next, previous; /* of the same process; 0: none */
 };
 
@@ -28,20 +28,19 @@ struct live_table {
 void live_table_init(struct live_table *t);
 void live_table_fini(struct live_table *t);
 
-/* What tells memory from other memory. */
+/* What tells memory from other memory. Lives of one key are the same to whoever looks for one of them. */
 struct live_key {
 	uint32_t process, stack_id;
 	uint8_t class;
-	uint64_t born_ns;
+	int16_t gpu;
+	uint64_t born_ns, bytes, address;
 };
 
 /* Adds a life to the list of its process, whose first is *first. The life is to be filled in by the caller. Valid until
  * the next one is added. */
 struct live *live_table_add(struct live_table *t, const struct live_key *key, uint32_t *first);
-/* The life of the key with these bytes, on this GPU, at this address; an address of 0, here or there, is any address.
- * 0: there is none. */
-uint32_t live_table_find(const struct live_table *t, const struct live_key *key, int gpu, uint64_t bytes,
-			 uint64_t address);
+/* The newest life of the key; 0: there is none. */
+uint32_t live_table_find(const struct live_table *t, const struct live_key *key);
 void live_table_remove(struct live_table *t, uint32_t index, uint32_t *first);
 
 static inline struct live *live_at(const struct live_table *t, uint32_t index)

@@ -73,13 +73,15 @@ static uint32_t process_number(const struct process *p)
 	return p->index + 1;
 }
 
-static void note_peak(struct lives *l, const struct process *p, unsigned int row)
+/* The row of the process has changed at this time, or its peak counts anew from then. */
+static void note_peak(struct lives *l, const struct process *p, unsigned int row, uint64_t ts_ns)
 {
-	const struct live_process *lp = live_process_of(l, p);
+	struct live_process *lp = live_process_of(l, p);
+	struct life_point at = { .change = l->now.change, .ts_ns = ts_ns, .own = lp->changes };
 
-	if (live_process_peak(live_process_of(l, p), p, row, &l->now))
+	if (live_process_peak(lp, p, row, &at))
 		l->to->peak(l->to->arg, &(struct life_moment){
-			.why = LIFE_AT_PEAK, .at = l->now, .process = process_number(p),
+			.why = LIFE_AT_PEAK, .at = at, .process = process_number(p),
 			.gpu = (int16_t)lives_gpu_of_row(p, row), .ordinal = LIFE_NO_ORDINAL,
 			.bytes = lp->rows[row].peak_bytes,
 		}, false);
@@ -87,12 +89,15 @@ static void note_peak(struct lives *l, const struct process *p, unsigned int row
 
 /* ---- allocations ---- */
 
-static struct live_key memory_key(const struct delta *d)
+static struct live_key memory_key(const struct delta *d, int gpu, uint64_t bytes)
 {
 	const struct delta_memory *m = &d->memory;
 
-	return (struct live_key){ process_number(d->p), m->booking.stack_id, (uint8_t)m->booking.class,
-				  m->born_ns ? m->born_ns : d->ts_ns };
+	return (struct live_key){
+		.process = process_number(d->p), .stack_id = m->booking.stack_id, .class = (uint8_t)m->booking.class,
+		.gpu = (int16_t)gpu, .born_ns = m->born_ns ? m->born_ns : d->ts_ns, .bytes = bytes,
+		.address = m->address,
+	};
 }
 
 static struct life new_life(const struct lives *l, const struct delta *d, unsigned int row, uint64_t bytes,
@@ -110,7 +115,7 @@ static struct life new_life(const struct lives *l, const struct delta *d, unsign
 
 static void begin_life(struct lives *l, const struct delta *d, const struct life *life)
 {
-	struct live_key key = memory_key(d);
+	struct live_key key = memory_key(d, life->gpu, life->bytes);
 
 	lives_add(l, &l->allocations, &key, &live_process_of(l, d->p)->allocations, life);
 }
@@ -131,9 +136,8 @@ static void end_allocation(struct lives *l, const struct process *p, uint32_t in
 static struct life end_changed(struct lives *l, const struct delta *d, enum life_end how)
 {
 	const struct booking *b = &d->memory.booking;
-	struct live_key key = memory_key(d);
-	uint32_t index = live_table_find(&l->allocations, &key, lives_gpu_of_row(d->p, b->row), b->bytes,
-					 d->memory.address);
+	struct live_key key = memory_key(d, lives_gpu_of_row(d->p, b->row), b->bytes);
+	uint32_t index = live_table_find(&l->allocations, &key);
 	struct life life = { 0 };
 
 	if (!index)
@@ -150,17 +154,17 @@ static void tell_alloc(struct lives *l, const struct delta *d)
 	next_change(l, d);
 	life = new_life(l, d, d->memory.booking.row, d->memory.booking.bytes, d->kind == DELTA_RESTORE);
 	begin_life(l, d, &life);
-	note_peak(l, d->p, d->memory.booking.row);
+	note_peak(l, d->p, d->memory.booking.row, d->ts_ns);
 }
 
 static void tell_free(struct lives *l, const struct delta *d)
 {
 	next_change(l, d);
 	end_changed(l, d, LIFE_FREED);
-	note_peak(l, d->p, d->memory.booking.row);
+	note_peak(l, d->p, d->memory.booking.row, d->ts_ns);
 }
 
-/* A life that goes on has the thread, the call and the address of the one before. */
+/* A life that goes on has the thread and the call of the one before. */
 static void tell_change(struct lives *l, const struct delta *d)
 {
 	bool is_move = d->kind == DELTA_MOVE;
@@ -170,12 +174,11 @@ static void tell_change(struct lives *l, const struct delta *d)
 	next_change(l, d);
 	before = end_changed(l, d, LIFE_CHANGED);
 	after = new_life(l, d, row, is_move ? d->memory.booking.bytes : d->memory.bytes, true);
-	after.address = before.address;
 	after.tid = before.tid;
 	after.call = before.call;
 	begin_life(l, d, &after);
-	note_peak(l, d->p, d->memory.booking.row);
-	note_peak(l, d->p, row);
+	note_peak(l, d->p, d->memory.booking.row, d->ts_ns);
+	note_peak(l, d->p, row, d->ts_ns);
 }
 
 /* ---- blocks ---- */
@@ -196,7 +199,10 @@ static struct live_key block_key(const struct delta *d)
 {
 	const struct range *r = d->block.range;
 
-	return (struct live_key){ process_number(d->p), (uint32_t)r->value, 0, r->offset };
+	return (struct live_key){
+		.process = process_number(d->p), .stack_id = (uint32_t)r->value, .gpu = LIFE_NO_GPU,
+		.born_ns = r->offset, .bytes = r->length, .address = r->base,
+	};
 }
 
 static void give_moment(struct lives *l, const struct process *p, const struct life_moment *moment)
@@ -240,6 +246,12 @@ static void begin_block(struct lives *l, const struct delta *d)
 	lives_add(l, &l->blocks, &key, &live_process_of(l, d->p)->blocks, &life);
 }
 
+static void tell_levels(struct lives *l, const struct process *p, const struct life_point *now)
+{
+	if (l->to->level)
+		live_process_levels(live_process_of(l, p), p, frameworks_of(l->frameworks, p), now, l->to);
+}
+
 static void note_block_peak(struct lives *l, const struct process *p, unsigned int ordinal)
 {
 	const struct framework *f = frameworks_of(l->frameworks, p);
@@ -268,14 +280,14 @@ static void tell_block(struct lives *l, const struct delta *d)
 	if (d->kind == DELTA_BLOCK_ALLOC || d->kind == DELTA_BLOCK_BACK) {
 		begin_block(l, d);
 	} else {
-		index = r->offset ? live_table_find(&l->blocks, &key, LIFE_NO_GPU, r->length, r->base) : 0;
+		index = r->offset ? live_table_find(&l->blocks, &key) : 0;
 		if (index)
 			end_block(l, d->p, index, d->kind == DELTA_BLOCK_LOST ? LIFE_LOST : LIFE_FREED,
 				  (uint8_t)d->block.category);
 	}
 	if (r->gpu >= 0)
 		note_block_peak(l, d->p, (unsigned int)r->gpu);
-	live_process_levels(live_process_of(l, d->p), d->p, frameworks_of(l->frameworks, d->p), &l->now, l->to);
+	tell_levels(l, d->p, &l->now);
 }
 
 /* ---- calls and moments ---- */
@@ -285,18 +297,22 @@ static void tell_call(struct lives *l, const struct delta *d)
 	const struct gmt_call *rec = d->call.rec;
 	struct life_point now = newest_change(l, d->ts_ns);
 
-	l->to->call(l->to->arg, &(struct life_call){
-		.number = ++l->calls, .change = l->now.change, .ts_ns = d->ts_ns,
-		.process = process_number(d->p), .tid = d->tid,
-		.stack_id = rec->stack_id, .api = rec->api, .begins = rec->phase == GMT_PHASE_ENTER, .result = rec->rc,
-	});
-	live_process_levels(live_process_of(l, d->p), d->p, frameworks_of(l->frameworks, d->p), &now, l->to);
+	l->calls++;
+	if (l->to->call)
+		l->to->call(l->to->arg, &(struct life_call){
+			.number = l->calls, .change = l->now.change, .ts_ns = d->ts_ns,
+			.process = process_number(d->p), .tid = d->tid, .stack_id = rec->stack_id, .api = rec->api,
+			.begins = rec->phase == GMT_PHASE_ENTER, .result = rec->rc,
+		});
+	tell_levels(l, d->p, &now);
 }
 
 static void tell_nvml(struct lives *l, const struct delta *d)
 {
 	const struct row *row = &d->p->account.rows[d->row];
 
+	if (!l->to->level)
+		return;
 	l->to->level(l->to->arg, &(struct life_level){
 		.of = LIFE_LEVEL_NVML, .at = newest_change(l, d->ts_ns), .process = process_number(d->p),
 		.gpu = (int16_t)row->gpu, .bytes = row->nvml.used,
@@ -327,7 +343,7 @@ static void tell_moment(struct lives *l, const struct delta *d)
 
 	if (d->kind == DELTA_WINDOW)
 		for (unsigned int i = 0; i < d->p->account.count; i++)
-			note_peak(l, d->p, i);
+			note_peak(l, d->p, i, moment.at.ts_ns);
 	give_moments(l, d->p, &moment);
 }
 
