@@ -237,6 +237,24 @@ static void the_smallest_segments_are_left_out(void **state)
 	teardown(&c);
 }
 
+static void blocks_without_a_segment_take_no_room(void **state)
+{
+	struct instant_left_out left_out;
+	struct scene c;
+	struct window w;
+
+	(void)state;
+	use_memory(&c);
+	take_present(&c, &w);
+	for (uint64_t i = 0; i < 10; i++)
+		rangemap_insert(&w.blocks, &(struct range){ .base = BASE + (1 + i) * GiB, .length = MiB });
+	instant_cut(&w, 4, &left_out);
+	assert_int_equal(left_out.segments, 0);
+	assert_int_equal(w.segments.count + w.blocks.count, 4);
+	window_free(&w);
+	teardown(&c);
+}
+
 static void the_room_comes_back(void **state)
 {
 	struct scene c;
@@ -463,6 +481,7 @@ int main(void)
 		cmocka_unit_test(only_the_newest_requests_stay),
 		cmocka_unit_test(a_request_that_is_met_has_none),
 		cmocka_unit_test(the_smallest_segments_are_left_out),
+		cmocka_unit_test(blocks_without_a_segment_take_no_room),
 		cmocka_unit_test(the_room_comes_back),
 		cmocka_unit_test(instants_are_the_live_memory_then),
 		cmocka_unit_test(sums_of_the_view),

@@ -65,6 +65,23 @@ static void remove_ranges(struct rangemap *map, const struct segment_run *run)
 		rangemap_remove(map, r->base, NULL);
 }
 
+/* Where records were lost, events that are undone may put back a block without its segment. No picture has it. */
+static void drop_outside(struct window *w)
+{
+	const struct range *b;
+	uint64_t at = 0;
+
+	while ((b = rangemap_from(&w->blocks, at))) {
+		uint64_t base = b->base;
+
+		at = b->base + b->length;
+		if (!rangemap_find(&w->segments, base))
+			rangemap_remove(&w->blocks, base, NULL);
+		if (at <= base)
+			return;
+	}
+}
+
 void instant_cut(struct window *w, uint32_t room, struct instant_left_out *left_out)
 {
 	struct segment_run *runs;
@@ -73,6 +90,7 @@ void instant_cut(struct window *w, uint32_t room, struct instant_left_out *left_
 	*left_out = (struct instant_left_out){ 0 };
 	if (w->segments.count + w->blocks.count <= room)
 		return;
+	drop_outside(w);
 	runs = find_runs(w, &count);
 	if (count)
 		qsort(runs, count, sizeof(*runs), compare_runs);
