@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compares amounts of bytes, and takes parts of them. */
+/* Compares amounts, as of bytes or nanoseconds, and takes parts of them. */
 #ifndef GPUMEMTRACE_BASE_AMOUNTS_H
 #define GPUMEMTRACE_BASE_AMOUNTS_H
 
@@ -8,6 +8,11 @@
 static inline uint64_t greater_of(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+
+static inline uint64_t distance_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
 }
 
 static inline uint64_t magnitude_of(int64_t bytes)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/amounts.h"
 #include "base/xalloc.h"
 #include "core/ledger/ledger_state.h"
 #include "core/oom/oom_state.h"
@@ -13,11 +14,6 @@ const struct oom_gpu *oom_gpu_of(const struct oom *oom, const uint8_t *uuid)
 		if (!memcmp(oom->gpus[i].memory.uuid, uuid, GMT_UUID_BYTES))
 			return &oom->gpus[i];
 	return NULL;
-}
-
-static uint64_t time_between(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
 }
 
 static void take_neighbours(struct oom_gpu *to, const struct neighbours *from, const struct processes *processes)
@@ -38,8 +34,8 @@ void oom_take_gpus(struct oom *oom, const struct ledger *l)
 		const struct oom_gpu *known = oom_gpu_of(oom, from->uuid);
 		struct oom_gpu *to;
 
-		if (!from->memory.hdr.size || (known && time_between(known->memory.hdr.ts_ns, at_ns) <
-							time_between(from->memory.hdr.ts_ns, at_ns)))
+		if (!from->memory.hdr.size || (known && distance_of(known->memory.hdr.ts_ns, at_ns) <
+							distance_of(from->memory.hdr.ts_ns, at_ns)))
 			continue;
 		if (!known) {
 			oom->gpus = xgrow(oom->gpus, oom->gpu_count, sizeof(*oom->gpus));

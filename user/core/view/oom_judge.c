@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Draws conclusions from the numbers of a failed request. See oom_view.h. */
 #include "core/view/oom_view.h"
+
+#include "base/amounts.h"
 #include "core/view/thresholds.h"
 
 /* Memory of the process that asked is on the GPU that was inferred from its rows. */
@@ -39,9 +41,7 @@ static void sum_rows(struct oom_view *v, struct oom_facts *f)
 
 static uint64_t time_to_failure(const struct oom_view *v, uint64_t ts_ns)
 {
-	uint64_t at_ns = v->rec.hdr.ts_ns;
-
-	return at_ns > ts_ns ? at_ns - ts_ns : ts_ns - at_ns;
+	return distance_of(v->rec.hdr.ts_ns, ts_ns);
 }
 
 static bool is_near_failure(const struct oom_view *v, uint64_t ts_ns)
