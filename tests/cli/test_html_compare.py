@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ import pagelib
 DATA = os.path.join(TOP, "tests/data")
 WORDS, LOGITS, CACHES = (os.path.join(DATA, f"found/h200-{name}.gmt") for name in ("words", "logits", "caches"))
 FOLDERS = os.path.join(DATA, "kept/train-oom.gmt")
+DUMP = os.path.join(DATA, "kept/oom-torch-dump.gmt")
 MANY = "100000"
 
 
@@ -84,6 +86,13 @@ def shared(folder):
     value = pagelib.data_of(secret)["diff"]
     check("nor folders of paths that do not begin with a slash", [value[side]["name"] for side in "ab"] ==
           ["train-oom.gmt@peak", "h200-logits.gmt@iteration=3"], [value[side]["name"] for side in "ab"])
+    inside = os.path.join(folder, "secret@peak", "my job@mark=x")
+    os.makedirs(inside)
+    dump = shutil.copy(DUMP, inside)
+    run("diff", "--redact", "-o", secret, dump, LOGITS)
+    value = pagelib.data_of(secret)["diff"]
+    check("nor folders whose names have blanks, or look like a moment", value["a"]["name"] == os.path.basename(DUMP),
+          value["a"]["name"])
 
 
 def hostile(folder):

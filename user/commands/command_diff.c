@@ -29,7 +29,8 @@ static bool is_one_file(const char *a, const char *b)
 static struct diff_side side_of(const struct at_moment *at)
 {
 	return (struct diff_side){
-		.name = at->name, .view = at_moment_view(at), .frames = ledger_frames(at->playback.pipeline->ledger),
+		.name = at->name, .path = at->path,
+		.view = at_moment_view(at), .frames = ledger_frames(at->playback.pipeline->ledger),
 		.has_ended = at->moment.kind == MOMENT_END || at->is_picture, .is_picture = at->is_picture,
 		.is_incomplete = at->playback.note[0], .lost = at->lost,
 	};

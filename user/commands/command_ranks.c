@@ -52,7 +52,7 @@ static struct ranks_source *sources_of(const struct recordings *r, bool *is_lost
 		const struct at_moment *at = &r->list[i];
 
 		sources[i] = (struct ranks_source){
-			.name = at->name, .view = at_moment_view(at), .lost = at->lost,
+			.name = at->name, .path = at->path, .view = at_moment_view(at), .lost = at->lost,
 			.has_ended = at->moment.kind == MOMENT_END || at->is_picture,
 			.is_incomplete = at->playback.note[0],
 		};

@@ -18,7 +18,8 @@ static struct scene a, b;
 static struct diff compare(bool is_one_recording)
 {
 	const struct diff_side sides[DIFF_SIDES] = {
-		{ .name = "a", .view = &a.view, .frames = &a.frames }, { .name = "b", .view = &b.view, .frames = &b.frames },
+		{ .name = "a", .path = "a", .view = &a.view, .frames = &a.frames },
+		{ .name = "b", .path = "b", .view = &b.view, .frames = &b.frames },
 	};
 	struct diff diff;
 

@@ -26,7 +26,7 @@ static struct ranks build(size_t count, const int64_t f[], const int64_t g[])
 		add_proc(&scenes[i], 10 + (uint32_t)i, 0, "train.py");
 		hold(&scenes[i], "/x/train.py", "f", 1, f[i], 1);
 		hold(&scenes[i], "/x/train.py", "g", 2, g[i], 1);
-		sources[i] = (struct ranks_source){ .name = "rank.gmt@peak", .view = &scenes[i].view };
+		sources[i] = (struct ranks_source){ .name = "rank.gmt@peak", .path = "rank.gmt", .view = &scenes[i].view };
 	}
 	ranks_build(sources, count, &ranks);
 	return ranks;
@@ -119,7 +119,7 @@ static void the_line_goes_the_way_of_the_rank(void **state)
 		add_proc(&scenes[i], 10, 0, "train.py");
 		for (size_t k = 0; k < 3; k++)
 			hold(&scenes[i], "/x/train.py", functions[k], 1, held[i][k] * MIB, 1);
-		sources[i] = (struct ranks_source){ .name = "rank.gmt@peak", .view = &scenes[i].view };
+		sources[i] = (struct ranks_source){ .name = "rank.gmt@peak", .path = "rank.gmt", .view = &scenes[i].view };
 	}
 	ranks_build(sources, 3, &r);
 	assert_int_equal(r.odd_count, 1);

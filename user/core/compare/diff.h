@@ -27,7 +27,8 @@ enum { DIFF_A, DIFF_B, DIFF_SIDES };
 
 /* One side. */
 struct diff_side {
-	const char *name;            /* of the moment: "run.gmt@peak" */
+	const char *name;            /* of the moment: "data/run.gmt@peak"; it begins with: */
+	const char *path;
 	const struct view *view;     /* all lines are in it: view_request.top has no limit */
 	const struct frames *frames; /* of all stacks of the recording, also those that hold nothing now */
 	bool has_ended;              /* processes that have ended count, with what they held at their ends */

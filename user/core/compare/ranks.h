@@ -20,7 +20,8 @@
 
 /* A recording at a moment. */
 struct ranks_source {
-	const char *name;            /* "rank0.gmt@peak" */
+	const char *name;            /* "data/rank0.gmt@peak"; it begins with: */
+	const char *path;
 	const struct view *view;     /* with all lines */
 	bool has_ended;              /* as in struct diff_side, like the next */
 	bool is_incomplete;

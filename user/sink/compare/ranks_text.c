@@ -46,11 +46,9 @@ static bool has_several(const struct ranks *r, size_t rank)
 
 void ranks_name(struct out *out, const struct ranks *r, size_t rank)
 {
-	const char *name = r->sources[r->list[rank].source].name, *moment = strrchr(name, '@');
-	size_t size = moment ? (size_t)(moment - name) : strlen(name);
-	const char *base = path_base_sized(name, size);
+	const char *base = path_base(r->sources[r->list[rank].source].path);
 
-	human_print(out, RANK_COLUMNS, base, size - (size_t)(base - name));
+	human_print(out, RANK_COLUMNS, base, strlen(base));
 	if (has_several(r, rank))
 		out_printf(out, ", pid %u", r->list[rank].proc->tgid);
 }

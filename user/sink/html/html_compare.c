@@ -51,11 +51,9 @@ static void put_diff(struct out *out, const struct diff *diff, const struct sink
 }
 
 /* The name of a moment without the folder of the recording: "/data/run.gmt@mark=a/b" is "run.gmt@mark=a/b". */
-static const char *shown_name(const char *name)
+static const char *shown_name(const char *name, const char *path)
 {
-	const char *moment = strrchr(name, '@');
-
-	return path_base_sized(name, moment ? (size_t)(moment - name) : strlen(name));
+	return name + (path_base(path) - path);
 }
 
 void html_write_diff(struct out *out, const struct diff *diff, const struct sink_opts *opts)
@@ -70,7 +68,7 @@ void html_write_diff(struct out *out, const struct diff *diff, const struct sink
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		redact_view(diff->sides[side].view, &views[side]);
 		copy.sides[side].view = &views[side];
-		copy.sides[side].name = shown_name(diff->sides[side].name);
+		copy.sides[side].name = shown_name(diff->sides[side].name, diff->sides[side].path);
 	}
 	put_diff(out, &copy, opts);
 	for (int side = 0; side < DIFF_SIDES; side++)
@@ -100,7 +98,7 @@ static void put_redacted_ranks(struct out *out, const struct ranks *ranks, const
 		redact_view(ranks->sources[i].view, &views[i]);
 		sources[i] = ranks->sources[i];
 		sources[i].view = &views[i];
-		sources[i].name = shown_name(sources[i].name);
+		sources[i].name = shown_name(sources[i].name, sources[i].path);
 	}
 	for (size_t i = 0; i < ranks->count; i++) {
 		const struct rank *rank = &ranks->list[i];
