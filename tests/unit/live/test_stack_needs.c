@@ -125,6 +125,23 @@ static void code_without_a_name_is_told(void **state)
 	assert_int_equal(reason_of_unreadable(GMT_PY_END_DEPTH, OTHER | GMT_FRAME_PYTHON), -1);
 }
 
+/* Dots show that a text was cut, and no character is. */
+static void long_texts_end_with_dots(void **state)
+{
+	char from[NAMING_TEXT_MAX + 2] = "";
+	unsigned char to[NAMING_TEXT_MAX + 1];
+
+	(void)state;
+	memset(from, 'a', NAMING_TEXT_MAX);
+	assert_int_equal(naming_text(to, from), NAMING_TEXT_MAX);
+	assert_string_equal((char *)to, from);
+	from[NAMING_TEXT_MAX] = 'a';
+	memcpy(from + NAMING_TEXT_MAX - 5, "\xe2\x82\xac", 3); /* a euro sign */
+	assert_int_equal(naming_text(to, from), NAMING_TEXT_MAX - 2);
+	assert_string_equal((char *)to + NAMING_TEXT_MAX - 7, "aa...");
+	assert_int_equal(naming_text(to, NULL), 0);
+}
+
 static bool admit(struct copies_room *room, uint32_t stack_id, size_t size)
 {
 	return copies_admit(room, &(struct gmt_stack_copy){ .hdr.size = (uint16_t)size, .stack_id = stack_id });
@@ -164,6 +181,7 @@ int main(void)
 		cmocka_unit_test(a_broken_walk_may_have_missed_python),
 		cmocka_unit_test(a_process_without_python_lacks_none),
 		cmocka_unit_test(code_without_a_name_is_told),
+		cmocka_unit_test(long_texts_end_with_dots),
 		cmocka_unit_test(as_many_copies_as_fit),
 	};
 

@@ -16,7 +16,7 @@
 #include "symbol/intern.h"
 #include "symbol/python/pycode.h"
 
-#define TEXT_MAX 4096            /* of one text of a symbol */
+#define CUT "..."
 #define IDS_MAX 32768            /* symbols that are remembered: more than most sessions have */
 #define FRAMES_MAX (4 * GMT_STACK_WORDS) /* inlined functions are frames, too */
 
@@ -101,19 +101,36 @@ static void forget_many(struct naming *naming)
 
 /* ---- symbols ---- */
 
+size_t naming_text(unsigned char *to, const char *from)
+{
+	size_t len = from ? strnlen(from, NAMING_TEXT_MAX + 1) : 0;
+	bool is_cut = len > NAMING_TEXT_MAX;
+
+	if (is_cut) /* between characters of UTF-8 */
+		for (len = NAMING_TEXT_MAX - strlen(CUT); len && ((unsigned char)from[len] & 0xc0) == 0x80;)
+			len--;
+	memcpy(to, from ? from : "", len);
+	if (is_cut) {
+		memcpy(to + len, CUT, strlen(CUT));
+		len += strlen(CUT);
+	}
+	to[len] = '\0';
+	return len;
+}
+
 static uint16_t append_text(unsigned char *text, size_t *used, const char *from)
 {
-	size_t len = from ? strnlen(from, TEXT_MAX) : 0;
+	size_t len = naming_text(text + *used, from);
 
-	memcpy(text + *used, from ? from : "", len);
-	text[*used + len] = '\0';
 	*used += len + 1;
 	return (uint16_t)len;
 }
 
+#define SYMBOL_MOST (sizeof(struct gmt_symbol) + 3 * (NAMING_TEXT_MAX + 1) + 8)
+
 static void send_symbol(struct naming *naming, const struct symbol *symbol, uint32_t id)
 {
-	_Alignas(struct gmt_symbol) unsigned char bytes[sizeof(struct gmt_symbol) + 3 * (TEXT_MAX + 1) + 8] = { 0 };
+	_Alignas(struct gmt_symbol) unsigned char bytes[SYMBOL_MOST] = { 0 };
 	struct gmt_symbol *rec = (void *)bytes;
 	size_t used = 0;
 

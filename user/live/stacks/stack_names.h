@@ -33,4 +33,9 @@ void naming_stack(struct naming *naming, struct space *space, struct gmt_stack *
 /* Reads the names of Python's frames in advance, as they may soon be gone. */
 void naming_python(struct naming *naming, struct space *space, const struct gmt_stack *stack);
 
+#define NAMING_TEXT_MAX 4096     /* bytes of one text of a symbol */
+
+/* Copies a text of a symbol, with a NUL. A longer text is cut, and ends with dots. Returns the length. NULL: "". */
+size_t naming_text(unsigned char *to, const char *from);
+
 #endif
