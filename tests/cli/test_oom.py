@@ -79,6 +79,13 @@ def folder():
         code, out, err = run(place)
         check("not more than 100", len(out.splitlines()) <= 201 and "13 more files were not read" in err, err)
     with tempfile.TemporaryDirectory() as place:
+        for number in range(99_998):        # and "." and ".."
+            os.mknod(os.path.join(place, str(number)))
+        code, _, err = run(place)
+        check("a directory of 100,000 files", code == 0 and "too many" not in err, err)
+        os.mknod(os.path.join(place, "more"))
+        check("one with more: told", "too many files to look at all of them" in run(place)[2])
+    with tempfile.TemporaryDirectory() as place:
         code, out, err = run(place)
         check("an empty directory", code == 0 and not out and "has a request that failed" in err, out + err)
 

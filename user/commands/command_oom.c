@@ -342,6 +342,8 @@ static int list_folder(const struct options *options, struct attribution *attrib
 	if (dump_folder_left_out(folder))
 		say("%s: %zu more files were not read: gpumemtrace oom FILE", options->input,
 		    dump_folder_left_out(folder));
+	if (dump_folder_is_cut(folder))
+		say("%s: the folder has too many files to look at all of them: gpumemtrace oom FILE", options->input);
 	dump_folder_close(folder);
 	return code;
 }

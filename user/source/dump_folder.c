@@ -29,6 +29,7 @@ struct dump_folder {
 	int fd;
 	struct entry *list;
 	size_t count, at, opened, left_out;
+	bool is_cut;
 };
 
 bool dump_folder_is(const char *path)
@@ -85,8 +86,12 @@ struct dump_folder *dump_folder_open(const char *path)
 	}
 	f = xcalloc(1, sizeof(*f));
 	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	for (size_t i = 0; i < ENTRIES_MAX && (entry = readdir(dir)); i++)
+	for (size_t i = 0; (entry = readdir(dir)); i++) {
+		f->is_cut = i >= ENTRIES_MAX;
+		if (f->is_cut)
+			break;
 		add_entry(f, entry->d_name);
+	}
 	closedir(dir);
 	if (f->count)
 		qsort(f->list, f->count, sizeof(*f->list), compare_entries);
@@ -121,6 +126,11 @@ int dump_folder_next(struct dump_folder *f, const char **name)
 		f->left_out++;
 	}
 	return -1;
+}
+
+bool dump_folder_is_cut(const struct dump_folder *f)
+{
+	return f->is_cut;
 }
 
 size_t dump_folder_left_out(const struct dump_folder *f)

@@ -22,6 +22,9 @@ void dump_folder_close(struct dump_folder *folder);
  * is closed. -1: there are no more files. */
 int dump_folder_next(struct dump_folder *folder, const char **name);
 
+/* Whether the directory has more files than are looked at. */
+bool dump_folder_is_cut(const struct dump_folder *folder);
+
 /* The files that are not opened: too many, too large, or not to be opened. Final at the end. */
 size_t dump_folder_left_out(const struct dump_folder *folder);
 
