@@ -66,7 +66,7 @@ static void write_fact(pid_t pid, const char *file, const char *text, size_t siz
 /* A process as /proc shows it. Arguments are separated by '|'. */
 static void make_child(pid_t pid, pid_t parent, const char *comm, const char *arguments, const char *cgroup)
 {
-	char text[1024], path[PATH_MAX];
+	char text[8192], path[PATH_MAX];
 	int size = snprintf(text, sizeof(text), "%d (%s) S %d 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0",
 			    (int)pid, comm, (int)parent, 100 * (int)pid);
 
@@ -394,6 +394,48 @@ static void pods(void **state)
 	assert_string_equal(name, "");
 }
 
+static void too_many_pods(void **state)
+{
+	struct find_selector selector = select_by(FIND_POD, "train-0");
+	char name[128];
+
+	(void)state;
+	for (int over = 0; over < 2; over++) {
+		for (int i = 0; i < FIND_IDS + over; i++) {
+			snprintf(name, sizeof(name), "var/log/pods/default_train-0_%08d-0000-0000-0000-000000000000/0.log", i);
+			write_text(name, "");
+		}
+		selector.id_count = 0;
+		find_pod_ids(root, &selector);
+		assert_int_equal(selector.has_more_ids, over);
+		assert_false(selector.is_cut);
+	}
+	for (int i = 0; i < 65536; i++) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/var/log/pods/%d", root, i);
+		assert_int_equal(mknod(path, S_IFREG | 0600, 0), 0);
+	}
+	find_pod_ids(root, &selector);
+	assert_true(selector.is_cut);
+}
+
+/* A script behind options of 5000 bytes; and a name that is too long for a path. */
+static void long_command_lines(void **state)
+{
+	static char arguments[2][6000];
+
+	(void)state;
+	memset(arguments[0], 'x', 5000);
+	memcpy(arguments[0], "python3|-X|", 11);
+	memcpy(arguments[0] + 5000, "|late.py", 9);
+	memset(arguments[1], 'x', 5000);
+	make_process(91, "python3", arguments[0], "0::/\n");
+	make_process(92, "y", arguments[1], "0::/\n");
+	expect_found(FIND_NAME, "late.py", "91");
+	expect_found(FIND_NAME, "xx*", "");
+}
+
 static void several_selectors(void **state)
 {
 	struct find_selector selectors[2];
@@ -501,6 +543,8 @@ int main(void)
 		cmocka_unit_test_setup(slurm_jobs, clear_root),
 		cmocka_unit_test_setup(slurm_arrays, clear_root),
 		cmocka_unit_test_setup(pods, clear_root),
+		cmocka_unit_test_setup(too_many_pods, clear_root),
+		cmocka_unit_test_setup(long_command_lines, clear_root),
 		cmocka_unit_test_setup(several_selectors, clear_root),
 		cmocka_unit_test_setup(wrong_texts, clear_root),
 		cmocka_unit_test_setup(users, clear_root),

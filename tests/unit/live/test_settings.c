@@ -6,8 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gpumemtrace/wire.h>
@@ -70,9 +72,43 @@ static void of_a_process(void **state)
 	assert_int_equal(settings_read(&framework_pytorch, 0x7ffffff0), 0);
 }
 
+#define PAD_BYTES 100000
+
+/* Settings behind 500 KB of other variables, in a program that waits for the end of its input. */
+static void behind_much_else(void **state)
+{
+	char *variables[7], pad[PAD_BYTES] = "PAD=", byte;
+	int input[2], started[2];
+	pid_t pid;
+
+	(void)state;
+	memset(pad + 4, 'x', sizeof(pad) - 5);
+	for (int i = 0; i < 5; i++)
+		variables[i] = pad;
+	variables[5] = (char[]){ "PYTORCH_NO_CUDA_MEMORY_CACHING=1" };
+	variables[6] = NULL;
+	assert_int_equal(pipe(input) || pipe2(started, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(input[0], 0);
+		close(input[1]);
+		execve("/bin/cat", (char *[]){ "cat", NULL }, variables);
+		_exit(1);
+	}
+	close(started[1]);
+	assert_int_equal(read(started[0], &byte, 1), 0); /* closed by the exec */
+	assert_int_equal(settings_read(&framework_pytorch, pid), GMT_FRAMEWORK_UNCACHED);
+	close(input[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(input[0]);
+	close(started[0]);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(environments), cmocka_unit_test(of_a_process) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(environments), cmocka_unit_test(of_a_process), cmocka_unit_test(behind_much_else),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static void resolve_names(const char *root, struct find_selector *selectors, siz
 		if (selectors[i].is_settled)
 			continue;
 		selectors[i].id_count = 0;
-		selectors[i].is_ambiguous = false;
+		selectors[i].is_ambiguous = selectors[i].has_more_ids = selectors[i].is_cut = false;
 		selectors[i].container[0] = '\0';
 		if (selectors[i].kind == FIND_CONTAINER)
 			find_container_ids(root, &selectors[i]);

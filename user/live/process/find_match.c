@@ -15,8 +15,6 @@
 #include "live/process/find_facts.h"
 #include "live/process/procfs.h"
 
-#define ENVIRON_MAX (256 * 1024)
-#define CMDLINE_MAX 4096
 
 /* ---- names ---- */
 
@@ -80,10 +78,13 @@ static bool find_script(struct scan *rest, struct scan *script)
 	return false;
 }
 
+/* A longer text is no program's path, and a job could make it take minutes to compare. */
 static bool fits_text(const char *pattern, const struct scan *text)
 {
-	char copy[CMDLINE_MAX];
+	char copy[PATH_MAX];
 
+	if (text->end - text->at >= (ssize_t)sizeof(copy))
+		return false;
 	snprintf(copy, sizeof(copy), "%.*s", (int)(text->end - text->at), text->at);
 	return copy[0] && !fnmatch(pattern, copy, 0);
 }
@@ -109,14 +110,18 @@ static bool fits_names(const char *pattern, const char *comm, const char *cmdlin
 
 static bool match_name(const char *root, struct find_selector *selector, pid_t pid)
 {
-	char cmdline[CMDLINE_MAX];
 	struct procfs_stat stat;
+	char *cmdline;
 	ssize_t size;
+	bool fits;
 
 	if (procfs_stat_below(root, pid, &stat) || stat.kernel_thread)
 		return false;
-	size = procfs_read_below(root, pid, "cmdline", cmdline, sizeof(cmdline));
-	return fits_names(selector->wanted, stat.comm, cmdline, size > 0 ? (size_t)size : 0);
+	cmdline = xmalloc(PROCFS_STRINGS_MAX);
+	size = procfs_read_below(root, pid, "cmdline", cmdline, PROCFS_STRINGS_MAX);
+	fits = fits_names(selector->wanted, stat.comm, cmdline, size > 0 ? (size_t)size : 0);
+	free(cmdline);
+	return fits;
 }
 
 static bool match_pid(const char *root, struct find_selector *selector, pid_t pid)
@@ -290,8 +295,8 @@ struct environ_job {
 
 static void read_environ(const char *root, pid_t pid, struct environ_job *job)
 {
-	char *bytes = xmalloc(ENVIRON_MAX);
-	ssize_t size = procfs_read_below(root, pid, "environ", bytes, ENVIRON_MAX);
+	char *bytes = xmalloc(PROCFS_STRINGS_MAX);
+	ssize_t size = procfs_read_below(root, pid, "environ", bytes, PROCFS_STRINGS_MAX);
 	struct scan rest = { bytes, bytes + (size > 0 ? size : 0) }, line;
 
 	*job = (struct environ_job){ 0 };

@@ -30,18 +30,23 @@
 
 static void add_id(struct find_selector *selector, const char *id, size_t size)
 {
-	if (selector->id_count < FIND_IDS && size && size < CGROUP_ID_BYTES)
+	if (!size || size >= CGROUP_ID_BYTES) /* the kernel's cgroups have no such id */
+		return;
+	if (selector->id_count == FIND_IDS)
+		selector->has_more_ids = true;
+	else
 		snprintf(selector->ids[selector->id_count++], CGROUP_ID_BYTES, "%.*s", (int)size, id);
 }
 
 /* ---- containers ---- */
 
-static json_t *read_json(const char *path)
+static json_t *read_json(const char *path, struct find_selector *selector)
 {
 	char *bytes = xmalloc(JSON_MAX);
 	ssize_t size = procfs_read(path, bytes, JSON_MAX);
 	json_t *value = size > 0 ? json_loadb(bytes, (size_t)size, 0, NULL) : NULL;
 
+	selector->is_cut |= size == JSON_MAX - 1;
 	free(bytes);
 	return value;
 }
@@ -53,7 +58,7 @@ static void look_at_docker(const char *folder, const char *id, struct find_selec
 	const char *name;
 
 	snprintf(path, sizeof(path), "%.*s/%.255s/config.v2.json", PATH_MAX - 300, folder, id);
-	container = read_json(path);
+	container = read_json(path, selector);
 	name = json_string_value(json_object_get(container, "Name"));
 	if (name && !strcmp(name + (name[0] == '/'), selector->wanted))
 		add_id(selector, id, strlen(id));
@@ -67,7 +72,7 @@ static void look_at_storage(const char *root, struct find_selector *selector)
 	size_t i, j;
 
 	snprintf(path, sizeof(path), "%s/var/lib/containers/storage/overlay-containers/containers.json", root);
-	containers = read_json(path);
+	containers = read_json(path, selector);
 	json_array_foreach(containers, i, container) {
 		const char *id = json_string_value(json_object_get(container, "id"));
 
@@ -87,9 +92,12 @@ void find_container_ids(const char *root, struct find_selector *selector)
 
 	snprintf(path, sizeof(path), "%s/var/lib/docker/containers", root);
 	folder = opendir(path);
-	while (folder && left-- && (entry = readdir(folder)))
+	while (folder && left && (entry = readdir(folder))) {
+		left--;
 		if (entry->d_name[0] != '.')
 			look_at_docker(path, entry->d_name, selector);
+	}
+	selector->is_cut |= !left;
 	if (folder)
 		closedir(folder);
 	look_at_storage(root, selector);
@@ -116,8 +124,8 @@ static bool is_text(const struct scan *s, const char *text, size_t size)
 	return (size_t)(s->end - s->at) == size && !memcmp(s->at, text, size);
 }
 
-/* Calls back for each folder of a pod's logs. */
-static void each_pod(const char *root, void (*fn)(const struct pod_folder *pod, void *arg), void *arg)
+/* Calls back for each folder of a pod's logs. False: there are too many. */
+static bool each_pod(const char *root, void (*fn)(const struct pod_folder *pod, void *arg), void *arg)
 {
 	size_t left = ENTRIES_MAX;
 	struct pod_folder pod;
@@ -127,11 +135,14 @@ static void each_pod(const char *root, void (*fn)(const struct pod_folder *pod, 
 
 	snprintf(path, sizeof(path), "%s/var/log/pods", root);
 	folder = opendir(path);
-	while (folder && left-- && (entry = readdir(folder)))
+	while (folder && left && (entry = readdir(folder))) {
+		left--;
 		if (split_folder(entry->d_name, &pod))
 			fn(&pod, arg);
+	}
 	if (folder)
 		closedir(folder);
+	return left;
 }
 
 /* Logs of earlier pods of this name may be there, too. Without a namespace, pods of one namespace are meant:
@@ -156,7 +167,7 @@ static void note_pod(const struct pod_folder *pod, void *arg)
 
 void find_pod_ids(const char *root, struct find_selector *selector)
 {
-	each_pod(root, note_pod, selector);
+	selector->is_cut |= !each_pod(root, note_pod, selector);
 }
 
 struct wanted_pod {

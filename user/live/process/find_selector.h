@@ -49,6 +49,8 @@ struct find_selector {
 	size_t id_count;
 	char ids[FIND_IDS][CGROUP_ID_BYTES];
 	char container[CGROUP_ID_BYTES];
+	bool has_more_ids;       /* than FIND_IDS */
+	bool is_cut;             /* not all containers or pods of the machine were looked at */
 	bool is_settled;         /* the names stand for what they stood for then */
 	bool is_ambiguous;       /* the beginning fits two containers, or the name fits pods of two namespaces */
 };

@@ -35,6 +35,10 @@ static inline bool procfs_is_zombie(const struct procfs_stat *stat)
 	return stat->state == 'Z' || stat->state == 'X';
 }
 
+/* The arguments and the environment of a process. The kernel starts no program with more (bprm_stack_limits(),
+ * fs/exec.c: 3/4 of _STK_LIM). A process that lets the kernel show more (PR_SET_MM_ENV_END) hides its own settings. */
+#define PROCFS_STRINGS_MAX (6u << 20)
+
 #define PROCFS_NS_DEPTH 32        /* MAX_PID_NS_LEVEL, include/linux/pid_namespace.h */
 
 struct procfs_status {

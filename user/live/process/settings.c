@@ -9,8 +9,6 @@
 #include "live/framework/library_kinds.h"
 #include "live/process/procfs.h"
 
-#define ENVIRON_MAX (256 * 1024)
-
 /* Whether a list with commas has an item. Blanks do not count. */
 static bool has_value(const char *value, const char *end, const char *one)
 {
@@ -64,8 +62,8 @@ uint32_t settings_parse(const struct framework *framework, const char *bytes, si
 
 uint32_t settings_read(const struct framework *framework, pid_t pid)
 {
-	char *bytes = xmalloc(ENVIRON_MAX);
-	ssize_t size = procfs_read_pid(pid, "environ", bytes, ENVIRON_MAX);
+	char *bytes = xmalloc(PROCFS_STRINGS_MAX);
+	ssize_t size = procfs_read_pid(pid, "environ", bytes, PROCFS_STRINGS_MAX);
 	uint32_t flags = size > 0 ? settings_parse(framework, bytes, (size_t)size) : 0;
 
 	free(bytes);

@@ -190,9 +190,13 @@ static int settle_group(struct find_selector *group, struct out *cause)
 	if (group->is_ambiguous)
 		return explain_error(cause, -EINVAL, "the ids of several containers begin with '%.64s': give more"
 				     " digits", group->text);
-	if (!found.count)
-		return explain_error(cause, -ESRCH, "no process of this machine is in the %s '%.128s'",
+	if (group->has_more_ids)
+		return explain_error(cause, -EINVAL, "more than %d %ss have the name '%.128s': give an id", FIND_IDS,
 				     find_kind_text(group->kind), group->text);
+	if (!found.count)
+		return explain_error(cause, -ESRCH, "no process of this machine is in the %s '%.128s'%s",
+				     find_kind_text(group->kind), group->text, group->is_cut ?
+				     "; the machine has too many to look at the names of all: give an id" : "");
 	find_settle(group);
 	return 0;
 }
