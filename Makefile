@@ -67,8 +67,8 @@ in = $(addprefix $(1)/,$(2))
 BASE     := blake2 confine for_tests foreign_file guarded hash human js maps out out_file rangemap siphash \
             storage xalloc
 PARSE    := channel client keeper oom_kills parser worker
-CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits module_paths names neighbours own_code owner_names \
-                            probes symbol_hint) \
+CORE     := $(call in,terms,array_size cgroup_parts dropped frames gpus libraries limits module_paths names neighbours own_code \
+                            owner_names probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc balance bind books calls checkpoint context driver_records dump_records \

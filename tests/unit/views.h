@@ -327,8 +327,8 @@ static inline void troubled_session(struct fixture *f)
 	v->anomalies[GMT_ANOMALY_FREE_UNKNOWN] = 3;
 	v->records_malformed = 2;
 	v->records_unknown = 7;
-	v->waiting_dropped = 5;
-	v->owners_dropped = 1;
+	v->dropped[VIEW_DROP_WAITING] = 5;
+	v->dropped[VIEW_DROP_OWNERS] = 1;
 	v->libraries_forgotten = 3;
 	v->end_reason = UINT32_MAX;
 	v->proc_count = 4;

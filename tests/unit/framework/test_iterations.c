@@ -490,7 +490,7 @@ static void too_many_wait(void **state)
 	for (uint32_t i = 0; i < WAITING_STACKS_MAX + 3; i++) {
 		if (i >= WAITING_STACKS_MAX) {
 			look(t, &view);
-			assert_int_equal(view.waiting_dropped, i - WAITING_STACKS_MAX);
+			assert_int_equal(view.dropped[VIEW_DROP_WAITING], i - WAITING_STACKS_MAX);
 			view_free(&view);
 		}
 		t->r.stack_id = 1000 + i;

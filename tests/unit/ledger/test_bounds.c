@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "core/history/history_marks.h"
+#include "core/ledger/ledger_state.h"
 #include "core/oom/oom_requests.h"
 #include "core/oom/oom_state.h"
 #include "core/terms/module_paths.h"
@@ -20,6 +22,7 @@
 #define CONTEXTS_MOST 65535
 #define AMOUNT_MOST (1ll << 44)   /* bytes in a picture */
 #define STACKS_MOST 1000          /* of a row in a picture */
+#define OPEN_MOST 65536           /* ranges */
 #define READ_MOST (1u << 18)      /* records of a kind in a picture */
 
 /* Any value may be made a thread's context. Memory of one that has no number is on an unknown GPU, which is counted. */
@@ -119,6 +122,56 @@ static void records_of_a_picture(void **state)
 	assert_int_equal(ooms_read(r->ooms, &waiting.hdr), -EINVAL); /* counted as malformed */
 }
 
+static uint64_t dropped(struct records *r, enum view_drop drop)
+{
+	struct view view;
+	uint64_t count;
+
+	view_build(r->pipeline, NULL, &view);
+	count = view.dropped[drop];
+	view_free(&view);
+	return count;
+}
+
+static void ends_of_stacks(void **state)
+{
+	struct records *r = *state;
+	struct gmt_stack rec = { .id = FRAMES_IDS_MAX, .reason = GMT_UNWIND_END_ROOT };
+
+	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0); /* a process */
+	for (uint32_t id = 1; id < FRAMES_IDS_MAX; id++)
+		hash_put(&r->ledger->stack_ends.by_id, id, NULL);
+	for (int over = 0; over < 2; over++) {
+		records_apply(r, &rec, GMT_KIND_STACK, sizeof(rec));
+		records_apply(r, &rec, GMT_KIND_STACK, sizeof(rec)); /* which comes again */
+		assert_int_equal(dropped(r, VIEW_DROP_STACK_ENDS), 2 * over);
+		rec.id++;
+	}
+	hash_clear(&r->ledger->stack_ends.by_id); /* they are of no process */
+}
+
+/* Ranges that a program begins and never ends, and such with ever new names. */
+static void marks(void **state)
+{
+	struct gmt_fw_range rec = { .what = GMT_RANGE_BEGIN, .name = "a" };
+	struct history_marks m;
+
+	(void)state;
+	history_marks_init(&m);
+	for (uint32_t i = 0; i <= OPEN_MOST; i++) {
+		rec.object = i;
+		assert_int_equal(m.dropped, 0);
+		history_marks_see(&m, 0, i, &rec);
+	}
+	assert_int_equal(m.dropped, OPEN_MOST);
+	for (uint32_t i = 1; i < HISTORY_MARK_NAMES + 2; i++) {
+		snprintf((char *)rec.name, sizeof(rec.name), "%u", i);
+		history_marks_see(&m, 0, i, &rec);
+	}
+	assert_int_equal(m.dropped, OPEN_MOST + 2);
+	history_marks_fini(&m);
+}
+
 static void paths_of_modules(void **state)
 {
 	char (*names)[8] = calloc(MODULE_PATHS_MAX + 1, sizeof(*names));
@@ -151,6 +204,8 @@ int main(void)
 		TEST(amounts),
 		TEST(stacks_of_a_picture),
 		TEST(records_of_a_picture),
+		TEST(ends_of_stacks),
+		cmocka_unit_test(marks),
 		cmocka_unit_test(paths_of_modules),
 	};
 

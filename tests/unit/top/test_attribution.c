@@ -192,7 +192,7 @@ static void stacks_without_owners(void **state)
 		if (i + 2 < OWNER_NAMES_MAX)
 			continue;
 		view_build(r->pipeline, &request, &view);
-		assert_int_equal(view.owners_dropped, i < OWNER_NAMES_MAX ? 0 : i - OWNER_NAMES_MAX + 1);
+		assert_int_equal(view.dropped[VIEW_DROP_OWNERS], i < OWNER_NAMES_MAX ? 0 : i - OWNER_NAMES_MAX + 1);
 		view_free(&view);
 	}
 	attribution_free(a);

@@ -97,7 +97,7 @@ static void names_go(void **state)
 	FRAMES(&r, 11, 3);
 	assert_int_equal(owned(&r, "(not named)"), MiB);
 	view_build(r.pipeline, NULL, &view);
-	assert_int_equal(view.names_dropped, 2 + 1 + 1);
+	assert_int_equal(view.dropped[VIEW_DROP_NAMES], 2 + 1 + 1);
 	assert_int_equal(view.memory.shed, GMT_SHED_NAMES);
 	assert_int_equal(view.memory.most_bytes, 95 * MiB);
 	view_free(&view);

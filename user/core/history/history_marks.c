@@ -8,7 +8,7 @@
 
 #include "base/xalloc.h"
 
-#define OPEN_MAX 65536   /* all open ranges are forgotten when there are so many: ends get lost */
+#define OPEN_MAX 65536   /* all open ranges are forgotten when there are so many: ends get lost, and are counted */
 
 void history_marks_init(struct history_marks *m)
 {
@@ -69,9 +69,15 @@ void history_marks_see(struct history_marks *m, uint32_t process, uint64_t event
 	if (rec->what == GMT_RANGE_END) {
 		if (!hash_take(&m->open, key, &name))
 			return;
-	} else if (rec->what == GMT_RANGE_BEGIN && number_name(m, rec->name, &name)) {
-		if (hash_count(&m->open) >= OPEN_MAX)
+	} else if (rec->what == GMT_RANGE_BEGIN) {
+		if (!number_name(m, rec->name, &name)) {
+			m->dropped++;
+			return;
+		}
+		if (hash_count(&m->open) >= OPEN_MAX) {
+			m->dropped += hash_count(&m->open);
 			hash_clear(&m->open);
+		}
 		*(uint32_t *)hash_put(&m->open, key, NULL) = name;
 	} else {
 		return;
@@ -84,9 +90,12 @@ void history_marks_read(struct history_marks *m, uint32_t process, const struct 
 {
 	uint32_t name;
 
-	if (number_name(m, rec->name, &name))
-		add_mark(m, (struct history_mark){
-			.ts_ns = rec->hdr.ts_ns, .event = rec->event, .process = process, .name = name,
-			.is_end = rec->is_end,
-		});
+	if (!number_name(m, rec->name, &name)) {
+		m->dropped += !rec->is_end;
+		return;
+	}
+	add_mark(m, (struct history_mark){
+		.ts_ns = rec->hdr.ts_ns, .event = rec->event, .process = process, .name = name,
+		.is_end = rec->is_end,
+	});
 }

@@ -12,7 +12,7 @@ struct gmt_fw_range;
 struct gmt_history_mark;
 
 #define HISTORY_MARKS 16384         /* marks that are kept */
-#define HISTORY_MARK_NAMES 1024     /* different names; ranges with other names are left out */
+#define HISTORY_MARK_NAMES 1024     /* different names; ranges with other names are left out and counted */
 
 struct history_mark {
 	uint64_t ts_ns;
@@ -29,6 +29,7 @@ struct history_marks {
 	uint32_t name_count;
 	struct hash by_name;        /* uint32_t: its number; by the hash of the text */
 	struct hash open;           /* uint32_t: number of its name; by object and process */
+	uint64_t dropped;           /* ranges of which the beginning or the end was left out */
 };
 
 void history_marks_init(struct history_marks *m);

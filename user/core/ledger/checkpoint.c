@@ -8,7 +8,8 @@
 #include "base/hash.h"
 #include "base/xalloc.h"
 
-/* So many memory objects of a process are remembered; further ones come back as memory of an unknown purpose. */
+/* So many memory objects of a process are remembered; further ones are counted, and come back as memory of an
+ * unknown purpose. */
 #define PARKED_MAX 65536
 
 struct parked {
@@ -64,18 +65,20 @@ static void park_one(struct checkpoint *c, const struct rm_freed *freed)
 	c->is_certain |= is_freed_by_calls_alone(freed->purpose);
 }
 
-void checkpoint_park(struct checkpoint **of, const struct rm_freed *list, size_t count)
+size_t checkpoint_park(struct checkpoint **of, const struct rm_freed *list, size_t count)
 {
 	struct checkpoint *c = *of;
+	size_t kept = 0;
 
 	if (!count)
-		return;
+		return 0;
 	if (!c) {
 		c = *of = xcalloc(1, sizeof(*c));
 		hash_init(&c->queues, sizeof(struct queue));
 	}
-	for (size_t i = 0; i < count && c->count < PARKED_MAX; i++)
-		park_one(c, &list[i]);
+	for (; kept < count && c->count < PARKED_MAX; kept++)
+		park_one(c, &list[kept]);
+	return count - kept;
 }
 
 bool checkpoint_unpark(struct checkpoint **of, const struct gmt_rm_alloc *rec, struct rm_freed *was)

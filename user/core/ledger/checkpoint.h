@@ -23,8 +23,8 @@ struct gmt_rm_alloc;
 
 /* `of` is a process's checkpoint; NULL: nothing was freed outside of calls. */
 
-/* Memory was freed outside of all calls. */
-void checkpoint_park(struct checkpoint **of, const struct rm_freed *list, size_t count);
+/* Memory was freed outside of all calls. Returns how many pieces of it were too many to remember. */
+size_t checkpoint_park(struct checkpoint **of, const struct rm_freed *list, size_t count);
 
 /* Memory was allocated outside of all calls. True: `was` is the parked memory that came back. */
 bool checkpoint_unpark(struct checkpoint **of, const struct gmt_rm_alloc *rec, struct rm_freed *was);

@@ -151,7 +151,7 @@ int kernel_rm_free(struct process *p, const struct gmt_hdr *hdr)
 		rm_release(rm_of(p), rec, &change);
 	} else {
 		freed = rm_release_kept(rm_of(p), rec, &change, &count);
-		checkpoint_park(&p->checkpoint, freed, count);
+		p->all->parked_dropped += checkpoint_park(&p->checkpoint, freed, count);
 	}
 	count_change(p, &change, hdr->ts_ns);
 	return 0;

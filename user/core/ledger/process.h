@@ -80,6 +80,7 @@ struct processes {
 	bool has_ended;          /* one has, since processes_fold() */
 	struct view_ended folded;/* the sums of those that are not kept */
 	uint64_t dropped_stacks; /* of those that are not kept, since stack_ends_sweep() */
+	uint64_t parked_dropped; /* pieces of memory that were too many for a checkpoint */
 	struct hash by_tgid;     /* uint32_t: index of its newest life */
 	struct process *last;    /* the newest record's */
 	bool is_closed;          /* to new stacks: account_close() */

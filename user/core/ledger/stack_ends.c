@@ -42,8 +42,10 @@ void stack_ends_see(struct stack_ends *ends, const struct processes *all, const 
 	struct stack_end *end;
 	bool is_new;
 
-	if (hash_count(&ends->by_id) >= FRAMES_IDS_MAX)
+	if (hash_count(&ends->by_id) >= FRAMES_IDS_MAX && !hash_get(&ends->by_id, rec->id)) {
+		ends->dropped++;
 		return;
+	}
 	end = hash_put(&ends->by_id, rec->id, &is_new);
 	if (!is_new)
 		count_end(all, end, -1);

@@ -20,6 +20,7 @@ struct processes;
 
 struct stack_ends {
 	struct hash by_id;       /* struct stack_end */
+	uint64_t dropped;        /* stacks that were too many */
 };
 
 void stack_ends_init(struct stack_ends *ends);

@@ -30,6 +30,7 @@
 #include "core/lives/view_lives.h"
 #include "core/terms/oom_why.h"
 #include "core/terms/limits.h"
+#include "core/terms/dropped.h"
 #include "core/terms/names.h"
 
 struct finding;
@@ -158,12 +159,10 @@ struct view {
 	size_t symbol_count;
 	struct view_symbol *symbols; /* of their frames */
 	struct gmt_memory memory;   /* gpumemtrace's own; hdr.size 0: nothing was said of it */
-	uint64_t names_dropped;     /* records of names that were too many to keep */
-	uint64_t waiting_dropped;   /* allocations of autograd's threads without their line: too many stacks */
+	uint64_t dropped[VIEW_DROP_COUNT]; /* what was too much to keep */
 	uint64_t timelines_dropped; /* processes that ended, whose memory over time had no room any longer */
 	bool timelines_are_coarse;  /* gpumemtrace's own memory was short */
 	uint64_t timelines_unseen;  /* processes whose memory over time, or a part of it, never had room */
-	uint64_t owners_dropped;    /* stacks that have their framework in its place: too many owners */
 	bool has_ages;              /* the request was for ages */
 	uint64_t older_than_ns;
 	uint64_t records;

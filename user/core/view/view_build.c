@@ -17,6 +17,7 @@
 #include "core/view/view_over_time.h"
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
+#include "core/history/history.h"
 #include "core/ledger/ledger_state.h"
 #include "core/oom/oom_requests.h"
 #include "core/pipeline/pipeline.h"
@@ -322,7 +323,8 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 
 	view_fill_session(l, m.request, view);
 	view_fill_gpus(l, view, m.order);
-	view->waiting_dropped = frameworks_waiting_dropped(pl->frameworks);
+	view->dropped[VIEW_DROP_WAITING] = frameworks_waiting_dropped(pl->frameworks);
+	view->dropped[VIEW_DROP_RANGES] = pl->history ? pl->history->marks.dropped : 0;
 	by_stack_init(&m.by_stack, &l->frames, m.request, view);
 	view->timelines_dropped = pl->timeline ? pl->timeline->dropped : 0;
 	view->timelines_are_coarse = pl->timeline && pl->timeline->is_coarse;
@@ -334,7 +336,7 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 		if (l->processes.list[i])
 			fill_process(&m, l->processes.list[i], view);
 	if (m.request->owners_dropped)
-		view->owners_dropped = m.request->owners_dropped(m.request->arg);
+		view->dropped[VIEW_DROP_OWNERS] = m.request->owners_dropped(m.request->arg);
 	view_filter(view, m.request);
 	if (m.request->lives)
 		view->lives = view_single(pl, &m.by_stack, m.order, view);

@@ -185,7 +185,11 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 		.session = l->session,
 		.libraries_forgotten = l->libraries.forgotten,
 		.memory = l->memory,
-		.names_dropped = l->frames.dropped + l->frames.modules.dropped,
+		.dropped = {
+			[VIEW_DROP_NAMES] = l->frames.dropped + l->frames.modules.dropped,
+			[VIEW_DROP_STACK_ENDS] = l->stack_ends.dropped,
+			[VIEW_DROP_CHECKPOINTED] = l->processes.parked_dropped,
+		},
 		.has_ages = request->ages,
 		.older_than_ns = request->older_than_ns,
 		.records = l->records,

@@ -6,6 +6,7 @@
  */
 #include "sink/json/json_view.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -393,15 +394,20 @@ static json_t *memory_to_json(const struct gmt_memory *m)
 			 { "shed", js_word_if(m->shed, gmt_shed_name(m->shed)) });
 }
 
+#define DROP_NAME 32
+
 static json_t *head_to_json(const struct view *view, const struct sink_opts *opts, const char *type)
 {
 	bool has_end = view->end_reason < GMT_END_COUNT;
 	json_t *records = JS_OBJECT({ "total", js_u64(view->records) }, { "unknown", js_u64(view->records_unknown) },
-				    { "malformed", js_u64(view->records_malformed) },
-				    { "names_dropped", js_u64(view->names_dropped) },
-				    { "waiting_dropped", js_u64(view->waiting_dropped) },
-				    { "owners_dropped", js_u64(view->owners_dropped) });
+				    { "malformed", js_u64(view->records_malformed) });
 
+	for (enum view_drop drop = 0; drop < VIEW_DROP_COUNT; drop++) {
+		char name[DROP_NAME];
+
+		snprintf(name, sizeof(name), "%s_dropped", view_drop_name(drop));
+		js_set(records, name, js_u64(view->dropped[drop]));
+	}
 	return JS_OBJECT({ "schema", js_word(JSON_SCHEMA) }, { "type", js_word(type) },
 			 { "made_at", js_utc(opts->made_ns) }, { "at", json_moment(view, view->now_ns) },
 			 { "end_reason", js_word_if(has_end, gmt_end_name(view->end_reason)) },

@@ -51,17 +51,9 @@ static void warn_losses(const struct warnings *w, const struct view *view)
 	if (view->records_malformed)
 		LOST("%s malformed %s", human_count(view->records_malformed).s,
 		     human_plural(view->records_malformed, "record", "records"));
-	if (view->names_dropped)
-		NOTE("%s %s dropped: there were too many names of stack traces", human_count(view->names_dropped).s,
-		     human_plural(view->names_dropped, "name was", "names were"));
-	if (view->waiting_dropped)
-		NOTE("%s %s not put under the line that waited: autograd's threads had too many stack traces",
-		     human_count(view->waiting_dropped).s,
-		     human_plural(view->waiting_dropped, "allocation was", "allocations were"));
-	if (view->owners_dropped)
-		NOTE("%s %s under the framework in the place of the owner: there were too many owners",
-		     human_count(view->owners_dropped).s,
-		     human_plural(view->owners_dropped, "stack trace stands", "stack traces stand"));
+	for (enum view_drop drop = 0; drop < VIEW_DROP_COUNT; drop++)
+		if (view->dropped[drop])
+			NOTE("%s %s", human_count(view->dropped[drop]).s, view_drop_text(drop, view->dropped[drop]));
 	if (view->records_unknown)
 		NOTE("%s %s that this version does not know", human_count(view->records_unknown).s,
 		     human_plural(view->records_unknown, "record of a kind", "records of kinds"));

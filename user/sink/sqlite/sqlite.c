@@ -58,7 +58,8 @@ static void put_loss_rows(struct sqlite_stream *s, const struct view *view)
 		put_loss(s, gmt_anomaly_name(i), view->anomalies[i]);
 	put_loss(s, "malformed_records", view->records_malformed);
 	put_loss(s, "unknown_records", view->records_unknown);
-	put_loss(s, "names", view->names_dropped);
+	for (enum view_drop drop = 0; drop < VIEW_DROP_COUNT; drop++)
+		put_loss(s, view_drop_name(drop), view->dropped[drop]);
 }
 
 static const struct view_gpu *find_gpu(const struct view *view, const uint8_t *uuid)
