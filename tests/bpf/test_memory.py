@@ -34,6 +34,7 @@ for i in range({MOST}):
     if over.is_set():
         break
     assert allocate(place, size) == 0
+over.wait()
 """
 
 
