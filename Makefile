@@ -79,7 +79,7 @@ CORE     := $(call in,terms,array_size cgroup_parts dropped frames gpus librarie
             $(call in,oom,oom_ask oom_dump oom_gpus oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read instant_cut instants \
                               view_instants window) \
-            $(call in,timeline,series series_merge series_parts series_peak timeline timeline_room view_timeline) \
+            $(call in,timeline,phase_spans series series_merge series_parts series_peak timeline timeline_room view_timeline) \
             $(call in,lives,kept_lives largest_lives life_takers live_process live_table lives lives_alive \
                             lives_around view_lives) \
             $(call in,pipeline,pipeline) \
@@ -147,10 +147,10 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,rm,rm rm_model) \
              $(call in,ledger,alloc bind bounds checkpoint context graph known_bugs known_bugs_others known_bugs_own ledger \
                              mark orders overlap pool stack_ends streams vmm) \
-             $(call in,framework,iterations phases recent rises torch torch_silent torch_size) \
+             $(call in,framework,iterations phases phases_now recent rises torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump instants) \
-             $(call in,timeline,series timeline) \
+             $(call in,timeline,phase_spans series timeline) \
              $(call in,compare,diff moment ranks) \
              $(call in,lives,kept_lives lives) \
              $(call in,view,by_stack by_stack_model findings shed table view) \

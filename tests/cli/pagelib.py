@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tests of HTML pages share: the data in a page, and recordings whose names do something to a page."""
+import base64
 import json
 import os
 import re
@@ -19,6 +20,21 @@ def data_of(path):
     """The numbers in the page."""
     with open(path, encoding="utf-8") as file:
         return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read(), re.S).group(1))
+
+
+def numbers(text):
+    """LEB128 in Base64."""
+    value, shift = 0, 0
+    for byte in base64.urlsafe_b64decode(text):
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield value
+            value, shift = 0, 0
+
+
+def zigzag(value):
+    return -(value + 1) // 2 if value & 1 else value // 2
 
 
 def spoil(record):

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The HTML report: its numbers are the JSON report's, names do nothing to the page, and in Chromium (skipped where there
 is none) the page works by mouse and keyboard without an error and without a network."""
-import base64
 import glob
 import json
 import os
@@ -14,7 +13,7 @@ import tempfile
 from cases import BIN, PATIENCE, TOP, check, done, skip
 import browserlib
 import pagelib
-from pagelib import data_of
+from pagelib import data_of, numbers, zigzag
 
 DATA = os.path.join(TOP, "tests/data")
 WHY_ITERATION, WHY_MARK = 1, 2
@@ -35,21 +34,6 @@ def report_of(path):
     said = subprocess.run([BIN, "report", "-q", "--json", "--full-stacks", path],
                           capture_output=True, text=True, timeout=PATIENCE, check=True)
     return json.loads(said.stdout.splitlines()[-1])
-
-
-def numbers(text):
-    """LEB128 in Base64."""
-    value, shift = 0, 0
-    for byte in base64.urlsafe_b64decode(text):
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            yield value
-            value, shift = 0, 0
-
-
-def zigzag(value):
-    return -(value + 1) // 2 if value & 1 else value // 2
 
 
 def frames_of(series):
@@ -228,7 +212,7 @@ return { seen, inside, count: wrong.length, wrong: wrong.slice(0, 5) };
 def bounds(folder, browser, recordings):
     """The page's own functions: what a band and the sum are at the next moment lies within what was said at this one."""
     scripts = []
-    for name in "shared", "data", "model", "bounds", "state":
+    for name in "shared", "data", "model", "phases", "bounds", "state":
         with open(os.path.join(PAGE, name + ".js"), encoding="utf-8") as file:
             scripts.append(file.read())
     for path in recordings:

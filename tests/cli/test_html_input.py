@@ -81,7 +81,7 @@ def pointer(browser, page):
     fresh(browser, page)
     tip = hovers(browser, 0.9)
     check("the pointer shows the time, the iteration, the sum and the band",
-          re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3} UTC \(\+1\d\.\d{3} s\)   iteration \d+   sum \d.* [MG]iB.*\n\d.* [KM]iB  \S.*",
+          re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3} UTC \(\+1\d\.\d{3} s\)   iteration \d+(?:, [a-z %\d,]+)?   sum \d.* [MG]iB.*\n\d.* [KM]iB  \S.*",
                        tip.split("\nend of")[0], re.S), tip)
     x, y, width, tall = browser.box(OVERLAY)
     browser.click(x + width * 0.9, y + tall * 0.8)

@@ -16,6 +16,7 @@ from cases import BIN, PATIENCE, TOP, check, done, skip
 
 sys.path[:0] = [os.path.join(TOP, "tests"), os.path.join(TOP, "tests", "recordings")]
 import perfettolib  # noqa: E402
+import phaselib  # noqa: E402
 import recfile  # noqa: E402
 from foreign import first_bad, spoiled  # noqa: E402
 
@@ -25,8 +26,6 @@ FOLDERS = os.path.join(TOP, "tests/data/kept/train-oom.gmt")
 with open(os.path.join(TOP, "include/gpumemtrace/terms.h"), encoding="utf-8") as terms:
     CATEGORIES = dict(re.findall(r'X\(\w+, \d+, "(\w+)", +"([^"]+)"',
                                  terms.read().split("define GMT_CATEGORIES(X)")[1].split("#define")[0]))
-
-
 def report(*words):
     return subprocess.run([BIN, "report", "-q", *words], capture_output=True, timeout=PATIENCE, check=False,
                           env={**os.environ, "LC_ALL": "C"})
@@ -178,13 +177,32 @@ def wrong_slices(folder, path, trace):
     """Iterations and failed requests that are not those of the database, where each has a frame of its own."""
     for pid, wanted in moments(folder, path, "iteration").items():
         # An iteration has ended before the change that shows this.
-        ends = {end + 1 for (p, _), slices in trace.slices.items() if p == pid for _, end, _ in slices}
+        ends = {end + 1 for (p, name), slices in trace.slices.items() if p == pid and name.endswith(" iterations")
+                for _, end, _ in slices}
         if ends != wanted:
             yield f"pid {pid}: iterations end at {sorted(ends ^ wanted)[:5]} in one of both"
     for pid, wanted in moments(folder, path, "request").items():
         got = {ts for (p, _), instants in trace.instants.items() if p == pid for ts, _ in instants}
         if got != wanted:
             yield f"pid {pid}: requests failed at {sorted(got ^ wanted)[:5]} in one of both"
+
+
+def wrong_phases(path, trace):
+    """Steps are slices from the begin to the end of their range, backwards begin with their call, no slice overlaps."""
+    ranges, backwards = phaselib.ranges_of(path, trace.clocks[perfettolib.MONOTONIC])
+    for (pid, name), slices in trace.slices.items():
+        if not name.endswith(" phases"):
+            continue
+        if any(before[1] > after[0] for before, after in zip(slices, slices[1:])):
+            yield f"pid {pid}, {name}: slices overlap"
+        for begin, end, phase in slices:
+            if phase in phaselib.PHASES.values() and (phase, begin, end) not in ranges[pid] and end != slices[-1][1]:
+                yield f"pid {pid}, {name}: no {phase} from {begin} to {end}"
+            if phase == "backward" and begin not in backwards[pid]:
+                yield f"pid {pid}, {name}: no backward begins at {begin}"
+        lacking = {one for one in ranges[pid] if one[0] and one[1] > slices[0][0]} - {(p, b, e) for b, e, p in slices}
+        if lacking and sum(key[0] == pid and key[1].endswith(" phases") for key in trace.slices) == 1:
+            yield f"pid {pid}, {name}: without {sorted(lacking)[:3]}"
 
 
 def wrong_clocks(view, trace):
@@ -207,6 +225,7 @@ def differences(folder, path, trace):
     yield from wrong_bounds(trace)
     yield from wrong_heaps(trace, view)
     yield from wrong_slices(folder, path, trace)
+    yield from wrong_phases(path, trace)
     yield from wrong_clocks(view, trace)
 
 
@@ -218,13 +237,14 @@ def recordings(folder):
         seen["counters"] += sum(map(len, trace.counters.values()))
         seen["bounds"] += sum("at most" in name for _, name in trace.counters)
         seen["slices"] += sum(map(len, trace.slices.values()))
+        seen["phases"] += sum(len(slices) for (_, name), slices in trace.slices.items() if name.endswith(" phases"))
         seen["instants"] += sum(map(len, trace.instants.values()))
         seen["reasons"] += sum(" failed: " in name for instants in trace.instants.values() for _, name in instants)
         seen["samples"] += sum(len(samples) for _, samples in trace.heaps.values())
     print(f"# {len(DATA)} recordings: {dict(seen)}")
     check(f"{len(DATA)} recordings: counters, slices and samples are the report's", not wrong and len(DATA) > 30,
           "\n".join(wrong[:12]) + f"\n{len(wrong)}")
-    check("each kind of event is seen", all(seen.values()) and len(seen) == 6, seen)
+    check("each kind of event is seen", all(seen.values()) and len(seen) == 7, seen)
 
 
 # ---- by Perfetto's own reader ----

@@ -340,6 +340,32 @@ uint32_t phases_backward_stack(const struct phases *p, uint32_t tid)
 	return stack_id;
 }
 
+static bool is_span_open(const struct phases *p, uint32_t span)
+{
+	for (unsigned int i = 0; i < p->thread_count; i++)
+		for (uint32_t k = 0; k < p->threads[i].depth; k++)
+			if (p->threads[i].open[k].span == span)
+				return true;
+	return false;
+}
+
+uint8_t phases_now(const struct phases *p, unsigned int device)
+{
+	const struct phase_line *line = phases_line(p, device);
+
+	if (!line)
+		return GMT_TRAINING_COUNT;
+	switch ((enum gmt_training)line->now.phase) {
+	case GMT_TRAINING_FORWARD:
+		return line->now.is_training ? GMT_TRAINING_FORWARD : GMT_TRAINING_COUNT;
+	case GMT_TRAINING_BACKWARD:
+		return GMT_TRAINING_BACKWARD;
+	default:
+		/* Ranges, which say when they end; set_between() has no range. */
+		return is_span_open(p, line->now.span) ? line->now.phase : GMT_TRAINING_COUNT;
+	}
+}
+
 /* ---- blocks ---- */
 
 static struct phase_line *ensure_line(struct phases *p, unsigned int device)
@@ -374,7 +400,7 @@ static struct phase_thread *doer_of(struct phases *p, struct phase_line *line, s
 }
 
 /* Begins the thread's open ranges on a device where the thread had no block before. */
-static void begin_what_is_open(struct phases *p, unsigned int device, struct phase_thread *t)
+static void begin_what_is_span_open(struct phases *p, unsigned int device, struct phase_thread *t)
 {
 	for (uint32_t i = 0; t && i < t->depth; i++)
 		if (!(t->open[i].devices & bit_of(device)))
@@ -448,8 +474,8 @@ struct training_moment phases_block(struct phases *p, unsigned int device, uint3
 	enum gmt_training phase;
 
 	line->live = total - delta;
-	begin_what_is_open(p, device, own);
-	begin_what_is_open(p, device, doer);
+	begin_what_is_span_open(p, device, own);
+	begin_what_is_span_open(p, device, doer);
 	if (open && !is_backward(open))
 		phase = in_phase(line, open);
 	else if (doer && doer != own && backward_of(doer))

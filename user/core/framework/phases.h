@@ -68,6 +68,10 @@ struct training_moment phases_block(struct phases *p, unsigned int device, uint3
 /* The stack of the thread for whose backward the thread `tid` seems to work now; 0: none, or this is not certain. */
 uint32_t phases_backward_stack(const struct phases *p, uint32_t tid);
 
+/* The phase (enum gmt_training) that the device is in now, as far as is known; GMT_TRAINING_COUNT: none, as between an
+ * optimizer's step and the next forward. Before the first backward a forward is none: nothing says that it is one. */
+uint8_t phases_now(const struct phases *p, unsigned int device);
+
 /* NULL: nothing is known of the device. */
 const struct phase_line *phases_line(const struct phases *p, unsigned int device);
 

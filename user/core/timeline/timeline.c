@@ -55,6 +55,41 @@ static void see_resize(struct timeline *t, const struct delta *d)
 	add_bytes(t, d, d->memory.booking.row, d->memory.bytes);
 }
 
+static struct timeline_process *known_process(struct timeline *t, const struct process *p)
+{
+	return p ? (struct timeline_process *)timeline_find(t, p) : NULL;
+}
+
+/* ---- phases ---- */
+
+static void note_phase(const struct framework *f, struct timeline_device *device, unsigned int ordinal, uint64_t ts_ns)
+{
+	phase_spans_note(&device->phases, f ? phases_now(&f->phases, ordinal) : PHASE_SPANS_NONE, ts_ns);
+}
+
+/* No forward begins with a free: what a program returns, it frees between iterations. */
+static void note_phase_of_block(struct timeline *t, const struct delta *d, struct timeline_device *device,
+				unsigned int ordinal)
+{
+	const struct framework *f = frameworks_of(t->frameworks, d->p);
+	bool is_forward = f && phases_now(&f->phases, ordinal) == GMT_TRAINING_FORWARD;
+
+	if (d->kind == DELTA_BLOCK_ALLOC || !is_forward || device->phases.phase == GMT_TRAINING_FORWARD)
+		note_phase(f, device, ordinal, d->ts_ns);
+	else
+		phase_spans_note(&device->phases, PHASE_SPANS_NONE, d->ts_ns);
+}
+
+static void see_range(struct timeline *t, const struct delta *d)
+{
+	const struct framework *f = frameworks_of(t->frameworks, d->p);
+	struct timeline_process *tp = known_process(t, d->p);
+
+	for (unsigned int i = 0; tp && i < tp->device_count; i++)
+		if (tp->devices[i])
+			note_phase(f, tp->devices[i], i, d->ts_ns);
+}
+
 /* ---- blocks ---- */
 
 /* An iteration has ended before this block. */
@@ -92,6 +127,7 @@ static void see_block(struct timeline *t, const struct delta *d)
 	if (!device)
 		return;
 	end_iteration(t, d, device, (unsigned int)block->gpu);
+	note_phase_of_block(t, d, device, (unsigned int)block->gpu);
 	if (d->kind == DELTA_BLOCK_BACK)
 		note_return(device);
 	if (d->kind == DELTA_BLOCK_ALLOC || d->kind == DELTA_BLOCK_BACK) {
@@ -117,11 +153,6 @@ static void set_levels(struct timeline *t, struct timeline_process *tp, uint64_t
 		series_set(&tp->lines[i]->levels, 0, TIMELINE_NVML, row->nvml.has ? row->nvml.used : 0, ts_ns);
 		series_set(&tp->lines[i]->levels, 0, TIMELINE_RESERVED, framework_reserved(f, i), ts_ns);
 	}
-}
-
-static struct timeline_process *known_process(struct timeline *t, const struct process *p)
-{
-	return p ? (struct timeline_process *)timeline_find(t, p) : NULL;
 }
 
 /* A call has ended, and all that it changed is known; or NVML has told its number. */
@@ -190,8 +221,10 @@ static void see_end(struct timeline *t, const struct delta *d)
 	if (d->kind == DELTA_EXIT)
 		timeline_end_process(t, tp);
 	for (unsigned int i = 0; i < tp->device_count; i++)
-		if (tp->devices[i])
+		if (tp->devices[i]) {
 			tp->devices[i]->iteration = 0;
+			phase_spans_note(&tp->devices[i]->phases, PHASE_SPANS_NONE, d->ts_ns);
+		}
 }
 
 void timeline_see_end(void *timeline, const struct delta *d)
@@ -240,6 +273,7 @@ static void (*const seers[DELTA_COUNT])(struct timeline *t, const struct delta *
 	[DELTA_BLOCK_BACK] = see_block,
 	[DELTA_CALL] = see_call,
 	[DELTA_NVML] = see_call,
+	[DELTA_RANGE] = see_range,
 	[DELTA_MARK] = see_moment,
 	[DELTA_WINDOW] = see_window,
 	[DELTA_REQUEST_FAILED] = see_moment,

@@ -10,7 +10,7 @@
 	(DELTA_BIT(DELTA_ALLOC) | DELTA_BIT(DELTA_FREE) | DELTA_BIT(DELTA_RESTORE) | DELTA_BIT(DELTA_MOVE) |     \
 	 DELTA_BIT(DELTA_RESIZE) | DELTA_BIT(DELTA_BLOCK_ALLOC) | DELTA_BIT(DELTA_BLOCK_FREE) |                  \
 	 DELTA_BIT(DELTA_BLOCK_LOST) | DELTA_BIT(DELTA_BLOCK_BACK) | DELTA_BIT(DELTA_CALL) |                     \
-	 DELTA_BIT(DELTA_NVML) |                                                                                 \
+	 DELTA_BIT(DELTA_NVML) | DELTA_BIT(DELTA_RANGE) |                                                        \
 	 DELTA_BIT(DELTA_MARK) | DELTA_BIT(DELTA_WINDOW) | DELTA_BIT(DELTA_REQUEST_FAILED) |                     \
 	 DELTA_BIT(DELTA_EXEC) | DELTA_BIT(DELTA_EXIT) | DELTA_BIT(DELTA_FORGET) | DELTA_BIT(DELTA_SHED))
 void timeline_see(void *timeline, const struct delta *delta);

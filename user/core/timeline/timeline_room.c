@@ -5,10 +5,12 @@
 
 #include "base/xalloc.h"
 
-_Static_assert(sizeof(struct series_point) + (sizeof(struct series_frame) + sizeof(struct series_parts)) /
-	       SERIES_POINTS_EACH_FRAME <= TIMELINE_POINT_BYTES, "the room is stated");
-
+#define POINTS_EACH_PHASE_SPAN 16
 #define SHED_PARTS 8         /* memory is short: a part of the room stays */
+
+_Static_assert(sizeof(struct series_point) + (sizeof(struct series_frame) + sizeof(struct series_parts)) /
+	       SERIES_POINTS_EACH_FRAME + sizeof(struct phase_span) / POINTS_EACH_PHASE_SPAN <= TIMELINE_POINT_BYTES,
+	       "the room is stated");
 
 /* No series needs less than SERIES_POINTS_MIN, so little room has few series. */
 static void set_room(struct timeline *t, uint64_t points)
@@ -42,8 +44,10 @@ static void free_line(struct timeline_line *line)
 
 static void free_device(struct timeline_device *device)
 {
-	if (device)
-		series_fini(&device->blocks);
+	if (!device)
+		return;
+	series_fini(&device->blocks);
+	phase_spans_fini(&device->phases);
 	free(device);
 }
 
@@ -88,6 +92,14 @@ static void limit_series(struct series *s, const void *points)
 	series_limit(s, *(const uint64_t *)points);
 }
 
+static void limit_process(struct timeline_process *tp, uint64_t each)
+{
+	timeline_each_series(tp, limit_series, &each);
+	for (unsigned int i = 0; i < tp->device_count; i++)
+		if (tp->devices[i])
+			phase_spans_limit(&tp->devices[i]->phases, each / POINTS_EACH_PHASE_SPAN);
+}
+
 static void share_room(struct timeline *t)
 {
 	uint64_t each = t->series_count ? t->points / t->series_count : t->points;
@@ -96,7 +108,7 @@ static void share_room(struct timeline *t)
 		return;
 	t->each = each;
 	for (uint32_t i = 0; i < t->process_count; i++)
-		timeline_each_series(&t->processes[i], limit_series, &each);
+		limit_process(&t->processes[i], each);
 }
 
 /* ---- who has a series ---- */
@@ -235,6 +247,7 @@ struct timeline_device *timeline_put_device(struct timeline *t, const struct pro
 		return device;
 	device = xcalloc(1, sizeof(*device));
 	series_init(&device->blocks, t->each);
+	phase_spans_init(&device->phases, t->each / POINTS_EACH_PHASE_SPAN);
 	*slot_of((void ***)&tp->devices, &tp->device_count, ordinal) = device;
 	share_room(t);
 	return device;

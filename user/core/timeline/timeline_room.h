@@ -4,7 +4,7 @@
  *
  * A line is a process on one GPU (a row of its account), with two series: what calls allocated, by stack and class, and
  * the sums beside that (enum timeline_level). A framework's device has a series of its own, of the framework's blocks,
- * whose parts (series_parts.h) are what the blocks are for (enum gmt_category).
+ * whose parts (series_parts.h) are what the blocks are for (enum gmt_category), and the phases of a training.
  * Room is shared: each new series makes the bounds of all others smaller. So memory is bounded by the room:
  * TIMELINE_POINT_BYTES.
  */
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "core/timeline/phase_spans.h"
 #include "core/timeline/series.h"
 #include "core/timeline/view_timeline.h"
 
@@ -29,6 +30,7 @@ struct timeline_line {
 
 struct timeline_device {
 	struct series blocks;    /* what: 0 */
+	struct phase_spans phases;
 	uint32_t iteration;      /* that goes on; 0: none yet */
 	bool has_returned;       /* blocks have come back: what blocks are for is not known any longer */
 };

@@ -18,5 +18,6 @@ void view_timeline_free(struct view_timeline *timeline)
 	free_view_series(&timeline->calls);
 	free_view_series(&timeline->levels);
 	free_view_series(&timeline->blocks);
+	free(timeline->phases.list);
 	free(timeline);
 }

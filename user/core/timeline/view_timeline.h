@@ -44,11 +44,24 @@ struct view_series {
 	uint64_t keys_merged;    /* allocations without a key of their own */
 };
 
+/* A time in one phase of a training; or, where there were too many, the times of several that followed each other. */
+struct phase_span {
+	uint64_t from_ns, until_ns;
+	uint64_t in_ns[GMT_TRAINING_COUNT]; /* what is left is in none */
+};
+
+struct view_phases {
+	uint32_t count;
+	struct phase_span *list;   /* in order of time */
+	uint64_t merged;           /* spans that have become part of another */
+};
+
 struct view_timeline {
 	struct view_series calls;  /* device memory that calls asked for; what: enum gmt_class */
 	struct view_series levels; /* what: enum timeline_level; stack: without a meaning */
 	bool has_blocks;
 	struct view_series blocks; /* a framework's blocks on this GPU; what: 0 */
+	struct view_phases phases; /* of its training there */
 };
 
 void view_timeline_free(struct view_timeline *timeline);   /* NULL is fine */

@@ -136,6 +136,7 @@ struct view_timeline *view_over_time(const struct timeline *t, const struct proc
 	out->has_blocks = ordinal < tp->device_count && tp->devices[ordinal];
 	if (out->has_blocks) {
 		show_blocks(tp->devices[ordinal], b, f, frames, ordinal, &out->blocks);
+		out->phases = phase_spans_view(&tp->devices[ordinal]->phases);
 		set_purposes(&tp->devices[ordinal]->blocks, training, &out->blocks);
 	}
 	return out;

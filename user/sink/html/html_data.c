@@ -101,6 +101,15 @@ static json_t *page_categories(void)
 	return list;
 }
 
+static json_t *page_phases(void)
+{
+	json_t *list = js_array();
+
+	for (unsigned int i = 0; i < GMT_TRAINING_COUNT; i++)
+		js_append(list, js_word(gmt_training_text(i)));
+	return list;
+}
+
 static json_t *page_classes(void)
 {
 	json_t *list = js_array();
@@ -158,7 +167,8 @@ static json_t *page_row(const struct view *view, const struct view_row *row)
 			 { "gpu_name", js_word(gpu ? gpu->name : "") }, { "total", js_u64(gpu ? gpu->total_bytes : 0) },
 			 { "calls", t ? html_series(view, &t->calls) : json_null() },
 			 { "levels", t ? html_series(view, &t->levels) : json_null() },
-			 { "blocks", t && t->has_blocks ? html_series(view, &t->blocks) : json_null() });
+			 { "blocks", t && t->has_blocks ? html_series(view, &t->blocks) : json_null() },
+			 { "phases", t ? html_phases(view, &t->phases) : json_null() });
 }
 
 static json_t *page_process(const struct view *view, const struct view_proc *proc)
@@ -222,6 +232,7 @@ void html_put_data(struct out *out, const struct view *view, const struct sink_o
 	html_put_json(out, "modules", page_words(view->modules, view->module_count), opts->redact);
 	html_put_json(out, "classes", page_classes(), opts->redact);
 	html_put_json(out, "categories", page_categories(), opts->redact);
+	html_put_json(out, "phases", page_phases(), opts->redact);
 	html_put_json(out, "findings", page_findings(view, opts), opts->redact);
 	html_put_json(out, "processes", page_processes(view), opts->redact);
 	html_put_events(out, view);

@@ -103,3 +103,27 @@ json_t *html_series(const struct view *view, const struct view_series *s)
 			 { "slot_ns", js_u64(s->slot_ns) }, { "left_out", left_out },
 			 { "keys_merged", js_u64(s->keys_merged) });
 }
+
+/* For each span the time since the beginning of the span before, its length, and the time in each phase. */
+json_t *html_phases(const struct view *view, const struct view_phases *phases)
+{
+	uint64_t ts = view->start_ns;
+	struct out text;
+	struct packed p = { .out = &text };
+
+	if (!phases->count)
+		return json_null();
+	out_init_mem(&text);
+	for (uint32_t i = 0; i < phases->count; i++) {
+		const struct phase_span *span = &phases->list[i];
+
+		packed_change(&p, ts, span->from_ns);
+		packed_number(&p, span->until_ns - span->from_ns);
+		for (unsigned int phase = 0; phase < GMT_TRAINING_COUNT; phase++)
+			packed_number(&p, span->in_ns[phase]);
+		ts = span->from_ns;
+	}
+	packed_end(&p);
+	return JS_OBJECT({ "count", js_u64(phases->count) }, { "spans", html_text_of(&text) },
+			 { "merged", js_u64(phases->merged) });
+}

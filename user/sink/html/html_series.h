@@ -6,8 +6,12 @@
 #include "base/js.h"
 
 struct view;
+struct view_phases;
 struct view_series;
 
 json_t *html_series(const struct view *view, const struct view_series *s);
+
+/* The phases of a training; JSON's null: none are known. */
+json_t *html_phases(const struct view *view, const struct view_phases *phases);
 
 #endif

@@ -21,6 +21,7 @@ html_report:
 	.incbin "user/sink/html/page/story.js"
 	.incbin "user/sink/html/page/source.js"
 	.incbin "user/sink/html/page/verdict.js"
+	.incbin "user/sink/html/page/phases.js"
 	.incbin "user/sink/html/page/chart.js"
 	.incbin "user/sink/html/page/table.js"
 	.incbin "user/sink/html/page/flame.js"

@@ -230,6 +230,39 @@ static void show_iterations(struct trace_writer *w, uint64_t process_track, cons
 	}
 }
 
+/* "forward"; of phases that follow each other: "forward 40 %, backward 55 %". */
+static void name_phases(char *name, size_t size, const struct phase_span *span)
+{
+	uint64_t length = span->until_ns - span->from_ns;
+	size_t used = 0;
+
+	for (unsigned int phase = 0; phase < GMT_TRAINING_COUNT && used < size; phase++)
+		if (length && span->in_ns[phase] == length)
+			used += snprintf(name + used, size - used, "%s", gmt_training_text(phase));
+		else if (span->in_ns[phase])
+			used += snprintf(name + used, size - used, "%s%s %.0f %%", used ? ", " : "",
+					 gmt_training_text(phase),
+					 100.0 * (double)span->in_ns[phase] / (double)length);
+}
+
+static void show_phases(struct trace_writer *w, uint64_t process_track, const struct view_phases *phases,
+			const char *gpu)
+{
+	uint64_t track = 0;
+	char name[NAME_BYTES];
+
+	for (uint32_t i = 0; i < phases->count; i++) {
+		const struct phase_span *span = &phases->list[i];
+
+		if (span->from_ns == span->until_ns)
+			continue;
+		snprintf(name, sizeof(name), "%s phases", gpu);
+		track = track ? track : trace_track(w, process_track, TRACE_SLICES, name);
+		name_phases(name, sizeof(name), span);
+		trace_slice(w, track, span->from_ns, span->until_ns, name);
+	}
+}
+
 void memory_tracks(struct trace_writer *w, uint64_t process_track, const struct view_proc *proc,
 		   const struct view_row *row, const char *gpu)
 {
@@ -255,4 +288,5 @@ void memory_tracks(struct trace_writer *w, uint64_t process_track, const struct 
 	if (t->blocks.parts)
 		show_categories(w, process_track, row, gpu);
 	show_iterations(w, process_track, &t->blocks, gpu);
+	show_phases(w, process_track, &t->phases, gpu);
 }

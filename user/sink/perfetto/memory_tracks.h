@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tracks of a process on one GPU: memory over time (view_timeline.h) as counters, and iterations as slices. */
+/* Tracks of a process on one GPU: memory over time (view_timeline.h) as counters; iterations and phases as slices. */
 #ifndef GPUMEMTRACE_SINK_PERFETTO_MEMORY_TRACKS_H
 #define GPUMEMTRACE_SINK_PERFETTO_MEMORY_TRACKS_H
 

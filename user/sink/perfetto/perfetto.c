@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Writes a trace for Perfetto (ui.perfetto.dev, trace_processor): memory over time as counters, iterations and failed
- * requests as slices, and memory by stack trace as heap profiles.
+ * Writes a trace for Perfetto (ui.perfetto.dev, trace_processor): memory over time as counters; iterations, phases and
+ * failed requests as slices; and memory by stack trace as heap profiles.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -162,10 +162,10 @@ const struct sink sink_perfetto = {
 	.other_suffix = ".pftrace",
 	.help = "write a trace for ui.perfetto.dev; - is stdout",
 	.manual = "At the end, write a trace (suffix `.perfetto-trace` or `.pftrace`) that https://ui.perfetto.dev and"
-		  " trace_processor read: memory over time by what it is for, iterations, failed requests, and memory"
-		  " by stack trace at the peak and at the end; see `TRACES FOR PERFETTO`. While tracing, this option"
-		  " implies `--block-stacks` and `--requested-sizes`. gpumemtrace writes the whole file or no file."
-		  " `-` is standard output; the report then goes to standard error.",
+		  " trace_processor read: memory over time by what it is for, iterations, phases, failed"
+		  " requests, and memory by stack trace at the peak and at the end; see `TRACES FOR PERFETTO`. While"
+		  " tracing, this option implies `--block-stacks` and `--requested-sizes`. gpumemtrace writes the whole"
+		  " file or no file. `-` is standard output; the report then goes to standard error.",
 	.wants = SINK_WANTS_BLOCKS | SINK_WANTS_TIMELINE,
 	.ask = ask_stacks,
 	.why_empty = why_trace_is_empty,

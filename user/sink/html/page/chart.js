@@ -75,6 +75,7 @@ function redraw() {
 
 function draw() {
 	frame = 0;
+	placeRibbons();
 	const g = cleared(canvas), style = getComputedStyle(document.documentElement), places = placesOf(canvas);
 	const columns = chooseColumns(places.width), most = mostShown(columns), scale = places.height / most;
 	shown = { columns, tops: [], scale, most, places };
@@ -88,9 +89,11 @@ function draw() {
 	drawSize(g, style);
 	g.restore();
 	drawIterations(g, style);
+	drawPhases(g, style);
 	drawFlags(g, style);
 	drawTimes(g, style);
 	drawOverlay();
+	tellPhases();
 }
 
 function drawBands(g, style) {
@@ -195,6 +198,12 @@ function drawTimes(g, style) {
 	g.textAlign = "left";
 }
 
+// The ribbon of iterations has its place at the top, and that of phases below it.
+const ITERATIONS = { top: 15, height: 11 };
+function placeRibbons() {
+	AREA.top = ITERATIONS.top + (model.phases.length ? 2 * ITERATIONS.height + 7 : ITERATIONS.height + 4);
+}
+
 // Every second iteration is darker; where they are too thin, one ribbon stands for all.
 function drawIterations(g, style) {
 	const { places } = shown, list = model.iterations.filter(one => one.time >= state.from && one.time <= state.to);
@@ -203,16 +212,16 @@ function drawIterations(g, style) {
 	const edges = list.map(one => Math.max(AREA.left, places.x(one.time)));
 	const width = (edges[edges.length - 1] - edges[0]) / edges.length, isDense = width < 3;
 	g.fillStyle = style.getPropertyValue("--dim");
-	g.fillText("iterations", 6, AREA.top - 7);
+	g.fillText("iterations", 6, ITERATIONS.top + 8);
 	const power = 10 ** Math.floor(Math.log10(24 / width)), step = Math.max(1, [1, 2, 5, 10].find(n => n * power * width > 24) * power);
 	for (let i = 0; i < edges.length; i++) {
 		const begin = i ? edges[i - 1] : Math.max(AREA.left, edges[0] - 8), wide = edges[i] - begin;
 		g.globalAlpha = isDense || list[i].number % 2 ? 0.45 : 0.2;
-		g.fillRect(begin, AREA.top - 15, wide, 11);
+		g.fillRect(begin, ITERATIONS.top, wide, ITERATIONS.height);
 		g.globalAlpha = 1;
 		if (list[i].number % step === 0 || wide > 24) {
 			g.fillStyle = style.getPropertyValue("--text");
-			g.fillText(list[i].number, begin + 3, AREA.top - 6);
+			g.fillText(list[i].number, begin + 3, ITERATIONS.top + 9);
 			g.fillStyle = style.getPropertyValue("--dim");
 		}
 	}

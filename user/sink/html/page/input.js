@@ -18,8 +18,8 @@ function say(time, band) {
 	const total = model.total[indexAt(model.times, time)] || 0;
 	const reach = (state.to - state.from) / 300, apart = moment => Math.abs(moment.time - time);
 	const near = model.moments.reduce((best, one) => apart(one) < (best ? apart(best) : reach) ? one : best, null);
-	const iteration = iterationAt(time);
-	const text = [timeText(time), iteration && "   " + iteration, "   sum " + bytesText(total),
+	const doing = [iterationAt(time), phaseAt(time)].filter(Boolean).join(", ");
+	const text = [timeText(time), doing && "   " + doing, "   sum " + bytesText(total),
 		boundsText("   ", sumBoundsAt(time)),
 		band ? "\n" + bytesText(valueAt(band, time)) + "  " + band.name + boundsText("\n", bandBoundsAt(band, time)) : "",
 		near ? "\n" + WHY[near.why] + (near.why === ITERATION ? " " + near.number : "") : ""].join("");

@@ -264,7 +264,7 @@ function makeModel(view, by, withCached) {
 		bands.push(cachedBand([segments], blocks ? [blocks] : [], times));
 	const total = sumOf(bands, times), held = sumOf(bands.filter(band => !band.isCached), times), moments = momentsOf(view);
 	return { times, bands, total, held, moments, series: all, levels: makeLevels(view), terms: sumTerms(view, withCached),
-		iterations: moments.filter(moment => moment.why === ITERATION) };
+		iterations: moments.filter(moment => moment.why === ITERATION), phases: phasesOf(view) };
 }
 
 // ---- sums beside the bands ----

@@ -35,6 +35,7 @@ const canvas = make("canvas", chart, undefined, { "aria-hidden": "true" });
 const overlay = make("canvas", chart, undefined, { tabindex: 0, role: "img", "aria-label": "memory over time" });
 const tip = make("div", chart, undefined, { id: "tip" });
 tip.hidden = true;
+const legend = make("div", front, undefined, { id: "phases", class: "dim" });
 const said = make("div", front, undefined, { id: "hover", class: "dim", role: "status" });
 const story = make("div", front, undefined, { id: "story", role: "status" });
 

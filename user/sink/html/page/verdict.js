@@ -102,6 +102,7 @@ function showBounds() {
 	const left = WHY.map((_, why) => mostOf(model.series.map(series => series.left_out[why] || 0)));
 	const slot = Math.max(...model.series.map(series => series.slot_ns));
 	const merged = model.series.reduce((sum, series) => sum + series.keys_merged, 0);
+	const phases = views[state.view].parts.reduce((sum, { row }) => sum + (row.phases ? row.phases.merged : 0), 0);
 	const late = [...new Set(views[state.view].parts.filter(({ process }) => !process.from_start).map(({ process }) =>
 		processName(process) + " was attached at " + timeText(process.attach_ns) + ": older memory is not shown."))];
 	bounds.textContent = [
@@ -110,6 +111,7 @@ function showBounds() {
 			"the least and the most that the sum and a band can have been.",
 		...SHOWN.filter(why => left[why]).map(why =>
 			"Of a kind of moment (" + WHY[why] + "), " + left[why] + " are not exact."),
-		merged ? merged + " allocations are shown without their stack trace, for want of room." : "", ...late,
+		merged ? merged + " allocations are shown without their stack trace, for want of room." : "",
+		phases ? phases + " phases share their time in the ribbon with the phase before: there were very many." : "", ...late,
 	].filter(Boolean).join(" ");
 }
