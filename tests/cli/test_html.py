@@ -21,6 +21,7 @@ with open(os.path.join(TOP, "include/gpumemtrace/terms.h"), encoding="utf-8") as
     CATEGORIES = re.findall(r'X\(\w+, \d+, "(\w+)"', terms.read().split("define GMT_CATEGORIES(X)")[1].split("#define")[0])
 TWO_GPUS = os.path.join(DATA, "kept/old-driver.gmt")
 LEAK = os.path.join(DATA, "found/h200-logits.gmt")
+MANY = os.path.join(DATA, "kept/calls.gmt")
 FOLDERS = os.path.join(DATA, "kept/train-oom.gmt")
 
 
@@ -209,15 +210,55 @@ return { seen, inside, count: wrong.length, wrong: wrong.slice(0, 5) };
 """
 
 
-def bounds(folder, browser, recordings):
-    """The page's own functions: what a band and the sum are at the next moment lies within what was said at this one."""
+# In views of several processes: bands by process, the sum, and the sums of each process alone.
+BY_PROCESS = """
+const wrong = [];
+let seen = 0;
+for (const view of views.filter(({ parts }) => parts.length > 1)) {
+    const model = makeModel(view, "process", 1), lines = makeModel(view, "line", 1), alone = new Map();
+    for (const part of view.parts)
+        alone.set(processName(part.process), [...(alone.get(processName(part.process)) || []), makeModel({ parts: [part] }, "line", 0)]);
+    model.times.forEach((time, i) => {
+        const sum = model.bands.reduce((bytes, band) => bytes + band.values[i], 0);
+        if (sum !== lines.total[i])
+            wrong.push([view.name, time, sum, lines.total[i]]);
+        for (const band of model.bands.filter(({ isCached, isRest }) => !isCached && !isRest)) {
+            const held = alone.get(band.name).reduce((bytes, one) => bytes + (one.held[indexAt(one.times, time)] || 0), 0);
+            seen++;
+            if (held !== band.values[i])
+                wrong.push([view.name, time, band.name, band.values[i], held]);
+        }
+    });
+}
+return { seen, count: wrong.length, wrong: wrong.slice(0, 5) };
+"""
+
+
+def own_functions(browser, script):
+    """What a script says that uses the functions of the open page."""
     scripts = []
     for name in "shared", "data", "model", "phases", "bounds", "state":
         with open(os.path.join(PAGE, name + ".js"), encoding="utf-8") as file:
             scripts.append(file.read())
+    return browser.run("(() => {" + "\n".join(scripts) + script + "})()")
+
+
+def by_process(folder, browser, recordings):
+    seen = 0
     for path in recordings:
         browser.open(page_of(folder, path))
-        said = browser.run("(() => {" + "\n".join(scripts) + BOUNDS + "})()")
+        said = own_functions(browser, BY_PROCESS)
+        seen += said["seen"]
+        check(f"bands by process add up to the sum, and each is the process's own: {os.path.basename(path)}",
+              not said["count"], said)
+    check("there are views of several processes", seen > 100, seen)
+
+
+def bounds(folder, browser, recordings):
+    """The page's own functions: what a band and the sum are at the next moment lies within what was said at this one."""
+    for path in recordings:
+        browser.open(page_of(folder, path))
+        said = own_functions(browser, BOUNDS)
         check(f"between moments, each band stays within its bounds: {os.path.basename(path)}",
               said["seen"] > 100 and said["inside"] and not said["count"], said)
 
@@ -227,6 +268,7 @@ def in_browser(folder):
         browser.open(spoiled(folder))
         browser.frame()
         check("names do nothing in a browser", browser.run("window.hacked === undefined") and not browser.errors, browser.errors)
+        by_process(folder, browser, (TWO_GPUS, MANY))
         bounds(folder, browser, (LEAK, TWO_GPUS, FOLDERS))
         browser.open(page_of(folder, LEAK))
         browser.frame()
