@@ -33,16 +33,26 @@ static __always_inline __u64 arch_code_mask(void)
 	return BPF_CORE_READ(bpf_get_current_task_btf(), mm, task_size) - 1;
 }
 
-/* Where a function that has just been entered returns to, by its PT_REGS_RET(); 0: not at a function's entry. */
+/* Struct stack_start's `ret` is x30. At a function's entry this is the return address. At a system call it may be an
+ * older one, which the unwinder knows by the tables, and this bit is set. Instructions have 4 bytes. */
+#define ARCH_RET_OLD 1ULL
+
+/* Where the function that has just been entered returns to; 0: not at a function's entry. */
 static __always_inline __u64 arch_caller(const __u64 *ret)
 {
-	return *ret & arch_code_mask();
+	return *ret & ARCH_RET_OLD ? 0 : *ret & arch_code_mask();
 }
 
-/* The same, of the function that has just been entered. */
+/* The same, of a program's registers. */
 static __always_inline __u64 arch_return_address(struct pt_regs *ctx)
 {
 	return PT_REGS_RET(ctx) & arch_code_mask();
+}
+
+/* Sets `ret` at a system call. */
+static __always_inline void arch_set_syscall_ret(__u64 *ret, struct pt_regs *regs)
+{
+	*ret = PT_REGS_RET_CORE(regs) | ARCH_RET_OLD;
 }
 
 /* Whether the return address may still be that of the return probe. It was in a register. */
@@ -51,29 +61,24 @@ static __always_inline int arch_is_hijacked(__u64 sp, __u64 trampoline)
 	return 1;
 }
 
-/* x30, which has the return address of a function that has made no call yet. */
+/* The part of `ret` that a stack depends on. */
 struct arch_link {
-	__u64 pc;
+	__u64 ret;
 };
 
-static __always_inline struct arch_link arch_link(struct pt_regs *ctx)
+static __always_inline struct arch_link arch_link(const __u64 *ret)
 {
-	return (struct arch_link){ .pc = PT_REGS_RET(ctx) };
+	return (struct arch_link){ .ret = *ret };
 }
 
-static __always_inline struct arch_link arch_link_core(struct pt_regs *regs)
+static __always_inline int arch_link_differs(const struct arch_link *link, const __u64 *ret)
 {
-	return (struct arch_link){ .pc = PT_REGS_RET_CORE(regs) };
+	return link->ret != *ret;
 }
 
-static __always_inline int arch_link_differs(const struct arch_link *a, const struct arch_link *b)
+static __always_inline void arch_fill_more(struct gmt_unwind_more *more, const __u64 *ret)
 {
-	return a->pc != b->pc;
-}
-
-static __always_inline void arch_fill_more(struct gmt_unwind_more *more, const struct arch_link *link)
-{
-	more->link = link->pc;
+	more->link = *ret & ~ARCH_RET_OLD;
 	more->code_mask = arch_code_mask();
 }
 

@@ -40,7 +40,7 @@ static __always_inline __u64 arch_return_address(struct pt_regs *ctx)
 	return pc;
 }
 
-/* The same, by the function's PT_REGS_RET(); 0: not at a function's entry. */
+/* The same, by struct stack_start's `ret`; 0: not at a function's entry. */
 static __always_inline __u64 arch_caller(const __u64 *ret)
 {
 	__u64 pc = 0;
@@ -48,6 +48,11 @@ static __always_inline __u64 arch_caller(const __u64 *ret)
 	if (*ret)
 		bpf_probe_read_user(&pc, sizeof(pc), (void *)*ret);
 	return pc;
+}
+
+/* Sets `ret` at a system call, where nothing tells which function runs: `ret` stays 0. */
+static __always_inline void arch_set_syscall_ret(__u64 *ret, struct pt_regs *regs)
+{
 }
 
 /* Whether the return address may still be that of the return probe; sp: at the function's entry. */
@@ -58,25 +63,20 @@ static __always_inline int arch_is_hijacked(__u64 sp, __u64 trampoline)
 	return !trampoline || bpf_probe_read_user(&word, sizeof(word), (void *)sp) || word == trampoline;
 }
 
-/* The register that has a return address: x86-64 has none. */
+/* The part of `ret` that a stack depends on: on x86-64 the word at this address is compared like other words. */
 struct arch_link { };
 
-static __always_inline struct arch_link arch_link(struct pt_regs *ctx)
+static __always_inline struct arch_link arch_link(const __u64 *ret)
 {
 	return (struct arch_link){ };
 }
 
-static __always_inline struct arch_link arch_link_core(struct pt_regs *regs)
-{
-	return (struct arch_link){ };
-}
-
-static __always_inline int arch_link_differs(const struct arch_link *a, const struct arch_link *b)
+static __always_inline int arch_link_differs(const struct arch_link *link, const __u64 *ret)
 {
 	return 0;
 }
 
-static __always_inline void arch_fill_more(struct gmt_unwind_more *more, const struct arch_link *link)
+static __always_inline void arch_fill_more(struct gmt_unwind_more *more, const __u64 *ret)
 {
 }
 

@@ -175,7 +175,6 @@ static __always_inline void take_stack(struct thread_state *state, struct call_f
 {
 	struct stack_start start = {
 		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx), .ret = PT_REGS_RET(ctx),
-		.link = arch_link(ctx),
 	};
 
 	if (spec->size_cap && gmt.config.stack_sample_bytes &&

@@ -64,7 +64,7 @@ static __always_inline __u32 fw_stack(struct pt_regs *ctx, __u64 bytes, __u64 no
 {
 	struct stack_start start = {
 		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx), .ret = PT_REGS_RET(ctx),
-		.link = arch_link(ctx), .bytes = bytes, .now_ns = now_ns,
+		.bytes = bytes, .now_ns = now_ns,
 	};
 	struct thread_state *state = thread_make();
 

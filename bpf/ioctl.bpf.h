@@ -76,7 +76,7 @@ static __always_inline void fill_cause_and_stack(struct gmt_cause *cause)
 	start.pc = PT_REGS_IP_CORE(regs);
 	start.sp = PT_REGS_SP_CORE(regs);
 	start.fp = PT_REGS_FP_CORE(regs);
-	start.link = arch_link_core(regs);
+	arch_set_syscall_ret(&start.ret, regs);
 	cause->stack_id = stack_take(&state->stacks, &start);
 }
 

@@ -144,7 +144,7 @@ static __always_inline void stack_walk_start(struct stack_state *s, struct stack
 	s->returns = unwind_returns(task);
 	unwind_start(&s->walk, start->pc, start->sp, start->fp, unwind_stack_end(task, &thread->stack, start->sp),
 		     unwind_trampoline(task), s->space.mapping_count, gmt.config.stack_depth);
-	arch_fill_more(&s->walk.more, &start->link);
+	arch_fill_more(&s->walk.more, &start->ret);
 	s->py.next = 0;
 	/* Not begun: the collector may learn later that the process runs Python. */
 	s->py.reason = GMT_PY_END_NONE;

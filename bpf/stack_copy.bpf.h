@@ -53,7 +53,7 @@ static __always_inline __u64 stack_copy(const struct stack_start *start, __u32 i
 	if (at > size)
 		at = size;
 	copy->count = at / 8;
-	arch_fill_more(&copy->more, &start->link);
+	arch_fill_more(&copy->more, &start->ret);
 	arch_copy_returns(copy, room, (void *)unwind_returns(bpf_get_current_task_btf()));
 	/* The reader is woken at once: a process that has just begun may end soon, before its mappings are known. */
 	bpf_ringbuf_submit(copy, BPF_RB_FORCE_WAKEUP);

@@ -232,7 +232,7 @@ __noinline __u32 memo_check(struct stack_state *s, struct stack_start *start, __
 	if (version & 1 || !id || now - slot->used_ns > MEMO_AGE_MAX_NS || memo->generation != generation ||
 	    memo->mapped != s->mapped ||
 	    memo->sp != start->sp || memo->pc != start->pc || (memo->needs_fp && memo->fp != start->fp) ||
-	    arch_link_differs(&memo->link, &start->link))
+	    arch_link_differs(&memo->link, &start->ret))
 		return 0;
 	if (memo_look(s, memo) || !memo_holds(s, memo))
 		return 0;
@@ -278,7 +278,7 @@ static __always_inline void memo_begin(struct stack_state *s, const struct stack
 	memo->pc = start->pc;
 	memo->sp = start->sp;
 	memo->fp = start->fp;
-	memo->link = start->link;
+	memo->link = arch_link(&start->ret);
 	memo->generation = s->space.generation;
 	memo->mapped = s->mapped;
 	memo->inside = memo->outside = memo->far = memo->chunks = 0;

@@ -59,8 +59,8 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 /* Where a walk begins: the thread's registers. */
 struct stack_start {
 	__u64 pc, sp, fp;
-	struct arch_link link;
-	__u64 ret;               /* at a function's entry, which has no frame yet: PT_REGS_RET(); else 0 */
+	__u64 ret;               /* at a function's entry, which has no frame yet: PT_REGS_RET(); else see
+	                          * arch_set_syscall_ret() */
 	__u64 bytes;             /* bytes that the call asks for; 0: unknown */
 	__u64 now_ns;            /* bpf_ktime_get_ns(), if the clock has been read; else 0 */
 };

@@ -11,7 +11,7 @@ import subprocess
 
 from tap import BUILD, Tap
 
-OBJECT = os.path.join(BUILD, "private/gmt.bpf.o")
+OBJECTS = {"x86-64": os.path.join(BUILD, "private/gmt.bpf.o"), "arm64": "build/arm64/gmt.bpf.o"}
 MOST, UNIT = 512, 32
 
 SECTION = re.compile(r"Disassembly of section (\S+):")
@@ -65,13 +65,15 @@ class Code:
 NAME = f"a chain of calls has at most {MOST} bytes of stack"
 tap = Tap()
 tool = shutil.which("llvm-objdump") or shutil.which("llvm-objdump-14")
-if not tool or not os.path.exists(OBJECT):
-    tap.check(NAME, [], skip="llvm-objdump or the programs are missing")
-    tap.done()
-listing = subprocess.run([tool, "-dr", "--no-show-raw-insn", "--no-print-imm-hex", OBJECT], capture_output=True, text=True, check=True)
-code = Code(listing.stdout)
-chains = [code.deepest(name) for name in code.used]
-tap.check("functions and their calls are found", [] if max(len(chain) for _, chain in chains) > 3 else ["no chain of 4"])
-tap.check("... and what they use of the stack", [] if any(code.used.values()) else ["nothing"])
-tap.check(NAME, [f"{size}: {', '.join(chain)}" for size, chain in chains if size > MOST])
+for machine, path in OBJECTS.items():
+    if not tool or not os.path.exists(path):
+        tap.check(f"{machine}: {NAME}", [], skip="llvm-objdump or the programs are missing")
+        continue
+    code = Code(subprocess.run([tool, "-dr", "--no-show-raw-insn", "--no-print-imm-hex", path], capture_output=True, text=True,
+                               check=True).stdout)
+    chains = [code.deepest(name) for name in code.used]
+    tap.check(f"{machine}: functions and their calls are found",
+              [] if max(len(chain) for _, chain in chains) > 3 else ["no chain of 4"])
+    tap.check("... and what they use of the stack", [] if any(code.used.values()) else ["nothing"])
+    tap.check(f"{machine}: {NAME}", [f"{size}: {', '.join(chain)}" for size, chain in chains if size > MOST])
 tap.done()

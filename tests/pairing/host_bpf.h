@@ -314,9 +314,7 @@ static struct stack_memo_slot host_memos[HOST_MEMOS];
 #include "../../bpf/thread.bpf.h"
 
 struct stack_start {
-	__u64 pc, sp, fp;
-	struct arch_link link;
-	__u64 ret, bytes, now_ns;
+	__u64 pc, sp, fp, ret, bytes, now_ns;
 };
 struct stack_thread;
 static inline __u32 stack_take(struct stack_thread *thread, struct stack_start *start)

@@ -128,8 +128,7 @@ static __always_inline int unwind(struct pt_regs *ctx, struct scratch *state)
 	__u32 id = cookie ? cookie : PT_REGS_PARM1(ctx);
 	struct test_result *result = bpf_map_lookup_elem(&results, &id);
 	struct unwind_walk *walk = &state->walk;
-	struct arch_link link = arch_link(ctx);
-	__u64 start = bpf_ktime_get_ns();
+	__u64 start = bpf_ktime_get_ns(), ret = PT_REGS_RET(ctx);
 
 	if (!result)
 		return 0;
@@ -137,7 +136,7 @@ static __always_inline int unwind(struct pt_regs *ctx, struct scratch *state)
 	unwind_start(&state->walk, PT_REGS_IP(ctx), PT_REGS_SP(ctx), PT_REGS_FP(ctx),
 		     unwind_stack_end(task, &state->stack, PT_REGS_SP(ctx)), unwind_trampoline(task), mapping_count,
 		     TEST_FRAMES);
-	arch_fill_more(&state->walk.more, &link);
+	arch_fill_more(&state->walk.more, &ret);
 	bpf_loop(TEST_FRAMES + 1, unwind_step, &walk, 0);
 	result->nanoseconds = bpf_ktime_get_ns() - start;
 	result->reason = unwind_end(&state->walk);
