@@ -44,6 +44,16 @@ def opcode_problems(data):
             yield f"an integer of more than 8 bytes at {at}"
 
 
+WORKED_FOR = "gpumemtrace: the thread with the frames above worked for"
+
+
+def own_and_waiting(event):
+    """The frames of the thread that allocated, and those of the thread that waited."""
+    frames = event.get("frames", [])
+    at = next((i for i, frame in enumerate(frames) if frame["name"] == WORKED_FOR), len(frames))
+    return frames[:at], frames[at:]
+
+
 def frame_problems(what, where):
     for frame in what.get("frames", []):
         if not isinstance(frame.get("name"), str) or not isinstance(frame.get("filename"), str) \

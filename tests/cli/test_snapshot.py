@@ -27,8 +27,6 @@ SYMBOLS = {
 }
 STACKS = {101: [1, 2, 3], 102: [1, 3, 4]}
 
-WORKED_FOR = "gpumemtrace: the thread with the frames above worked for"
-
 
 def replay(*words):
     done = subprocess.run([BIN, "replay", *words], capture_output=True, timeout=PATIENCE)
@@ -292,11 +290,11 @@ def waiting(folder):
     rc, _, err = replay("-q", "-o", folder + "/waited.pickle", os.path.join(TOP, "tests/data/found/h200-logits.gmt"))
     with_line, wrong = 0, []
     for event in (e for trace in vizlib.load(folder + "/waited.pickle")["device_traces"] for e in trace):
-        names = [frame["name"] for frame in event["frames"]]
+        own, asked = vizlib.own_and_waiting(event)
+        names = [frame["name"] for frame in own]
         if "torch::autograd::Engine::thread_main" not in names or not any("CachingAllocator" in name for name in names):
-            wrong += [names] if WORKED_FOR in names else []
+            wrong += [names] if asked else []
             continue
-        asked = event["frames"][names.index(WORKED_FOR):] if WORKED_FOR in names else []
         line = [f["line"] for f in asked if f["filename"].endswith("train.py") and f["name"] == "train"]
         with_line += line == [69]
         wrong += [names] if line != [69] else []

@@ -157,10 +157,15 @@ def events(snapshot, device=0):
     return [(e["action"], e["addr"]) for e in found], found
 
 
-def line(event):
+def innermost(frames):
     """The innermost line of the workload."""
-    frames = [f for f in event.get("frames", ()) if f["filename"].endswith("alloc_work.py")]
-    return f"{frames[0]['name']}:{frames[0]['line']}" if frames else None
+    own = [f for f in frames if f["filename"].endswith("alloc_work.py")]
+    return f"{own[0]['name']}:{own[0]['line']}" if own else None
+
+
+def line(event):
+    """The line of the thread that allocated."""
+    return innermost(vizlib.own_and_waiting(event)[0])
 
 
 def snapshots_agree(s, step, path, truth_path, whole):
@@ -186,6 +191,8 @@ def snapshots_agree(s, step, path, truth_path, whole):
               if a["action"] == "alloc" and line(a) != line(b)]
     s.equal(step, "allocations whose line differs from torch's", len(differ), 0, "")
     s.info(step, "those lines", differ[:4])
+    waiting = collections.Counter(innermost(vizlib.own_and_waiting(e)[1]) for e in our_events if line(e) is None)
+    s.info(step, "lines that waited for a thread of autograd, which torch does not know", dict(waiting))
     s.equal(step, "out of memory events", sum(1 for e in known if e["action"] == "oom"), 1, "")
     s.info(step, "events", dict(collections.Counter(e["action"] for e in known)),
            dict(collections.Counter(e["action"] for e in torchs["device_traces"][0])))
