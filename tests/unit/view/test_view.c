@@ -196,21 +196,6 @@ static void a_late_attach_adds_up(void **state)
 	assert_int_equal(row.residual, 0);
 }
 
-static void without_such_a_free_the_difference_is_residual(void **state)
-{
-	struct records *r = *state;
-
-	r->tgid = 200;
-	records_attach(r, false);
-	records_nvml(r, 1, GMT_NVML_BASELINE, GiB);
-	records_nvml(r, 1, GMT_NVML_SAMPLE, GiB - 100 * MiB);
-	struct view_row row = row_of(r, 1);
-
-	assert_int_equal(row.before_attach, GiB);
-	assert_int_equal(row.residual, -100 * (int64_t)MiB);
-	assert_false(row.before_inferred);
-}
-
 static void what_was_traced_before_the_baseline_is_not_counted_twice(void **state)
 {
 	struct records *r = *state;
@@ -661,7 +646,6 @@ int main(void)
 		TEST(small_allocations_come_out_of_the_contexts_blocks),
 		TEST(small_allocations_of_a_late_attach_come_out_of_what_was_before),
 		TEST(a_late_attach_adds_up),
-		TEST(without_such_a_free_the_difference_is_residual),
 		TEST(what_was_traced_before_the_baseline_is_not_counted_twice),
 		TEST(what_was_underway_at_the_baseline_is_not_counted_twice),
 		TEST(the_residual_is_of_nvmls_own_moment),

@@ -230,7 +230,7 @@ void account_drop(struct account *account)
 		drop_classes(account->rows[i].by_class);
 		account->rows[i].attributed.live = 0;
 		account->rows[i].physical.live = 0;
-		account->rows[i].nvml.before = 0;
+		account->rows[i].nvml.before = account->rows[i].nvml.lowered = 0;
 		stacks_drop(&account->rows[i].stacks);
 	}
 }

@@ -27,7 +27,11 @@ struct row_nvml {
 	bool inferred;
 	uint64_t baseline;
 	uint64_t before;         /* bytes of the baseline that are still there */
-	uint64_t frees_seen;     /* unknown frees at the newest sample */
+	/* Frees of unknown size. What they took is settled when two samples in a row say the same of `before`: a sample
+	 * may have been read while memory was on its way. */
+	uint64_t frees_settled;
+	uint64_t frees_seen;     /* at the newest sample */
+	uint64_t lowered;        /* what those that are not settled have taken off `before` */
 	uint64_t used;
 	uint64_t ts_ns;
 	struct view_sum sum;

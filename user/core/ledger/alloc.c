@@ -327,9 +327,10 @@ static void lower_before(struct process *p, const struct alloc *a)
 static void raise_before(struct process *p, const struct alloc *a)
 {
 	struct row_nvml *nvml = &p->account.rows[a->row].nvml;
+	uint64_t room = nvml->baseline - nvml->before - nvml->lowered;
 
 	if (!p->rm)
-		nvml->before += a->size < nvml->baseline - nvml->before ? a->size : nvml->baseline - nvml->before;
+		nvml->before += a->size < room ? a->size : room;
 }
 
 struct undo *alloc_release(struct event *e, struct hash *table)

@@ -112,6 +112,24 @@ static bool takes_baseline(const struct process *p, const struct row_nvml *nvml)
 	return !p->from_start && (!nvml->has_baseline || (process_has_kernel(p) && !nvml->has_settled));
 }
 
+/* What frees of unknown size have left of the memory from before the attach. */
+static void settle_frees(struct row_nvml *nvml, uint64_t rest, uint64_t frees)
+{
+	uint64_t most = nvml->before + nvml->lowered, before = rest < most ? rest : most;
+	bool is_settled = frees == nvml->frees_seen && before == nvml->before;
+
+	nvml->frees_seen = frees;
+	if (frees == nvml->frees_settled)
+		return;
+	nvml->before = before;
+	nvml->lowered = most - before;
+	nvml->inferred |= before < most;
+	if (is_settled) {
+		nvml->frees_settled = frees;
+		nvml->lowered = 0;
+	}
+}
+
 int balance_nvml(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_nvml *rec = (const void *)hdr;
@@ -129,19 +147,17 @@ int balance_nvml(struct process *p, const struct gmt_hdr *hdr)
 	uint64_t tracked = process_has_kernel(p) ? physical.total : row->attributed.live;
 	uint64_t frees = frees_of_unknown_size(p, row);
 	uint64_t rest = rec->used_bytes > tracked ? rec->used_bytes - tracked : 0;
-	bool is_freed = rest < nvml->before && frees > nvml->frees_seen;
 
 	if (rec->when == GMT_NVML_BASELINE && takes_baseline(p, nvml)) {
 		nvml->baseline = nvml->has_baseline ? nvml->baseline : rec->used_bytes;
 		nvml->has_settled = nvml->has_baseline && rest == nvml->before;
 		nvml->has_baseline = true;
 		nvml->before = rest;
-	} else if (is_freed) {
-		nvml->before = rest;
+		nvml->frees_settled = nvml->frees_seen = frees;
+	} else {
+		settle_frees(nvml, rest, frees);
 	}
-	nvml->inferred |= is_freed;
 	nvml->has = true;
-	nvml->frees_seen = frees;
 	nvml->used = rec->used_bytes;
 	nvml->ts_ns = hdr->ts_ns;
 	balance_sum(p, row, &nvml->sum);

@@ -156,7 +156,10 @@ int life_attach(struct process *p, const struct gmt_hdr *hdr)
 	if (!(((const struct gmt_attach *)hdr)->flags & GMT_ATTACH_FROM_START))
 		return 0;
 	p->from_start = true;
-	for (unsigned int i = 0; i < p->account.count; i++)
-		p->account.rows[i].nvml.baseline = p->account.rows[i].nvml.before = 0;
+	for (unsigned int i = 0; i < p->account.count; i++) {
+		struct row_nvml *nvml = &p->account.rows[i].nvml;
+
+		nvml->baseline = nvml->before = nvml->lowered = 0;
+	}
 	return 0;
 }
