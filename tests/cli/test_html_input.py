@@ -77,18 +77,21 @@ def fresh(browser, page, address=""):
     browser.frame()
 
 
+ITERATION = 0.82             # a part of the picture where an iteration is
+
+
 def pointer(browser, page):
     fresh(browser, page)
-    tip = hovers(browser, 0.9)
+    tip = hovers(browser, ITERATION)
     check("the pointer shows the time, the iteration, the sum and the band",
           re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3} UTC \(\+1\d\.\d{3} s\)   iteration \d+(?:, [a-z %\d,]+)?   sum \d.* [MG]iB.*\n\d.* [KM]iB  \S.*",
                        tip.split("\nend of")[0], re.S), tip)
     x, y, width, tall = browser.box(OVERLAY)
-    browser.click(x + width * 0.9, y + tall * 0.8)
+    browser.click(x + width * ITERATION, y + tall * 0.8)
     chosen = settled(browser, "kept.chosen")["chosen"]
     check("a click chooses the band below the pointer", tip.split("\n")[1].endswith("  " + chosen), (tip, chosen))
     x, y, width, tall = browser.box(OVERLAY)
-    browser.click(x + width * 0.9, y + tall * 0.8)
+    browser.click(x + width * ITERATION, y + tall * 0.8)
     settled(browser, "!kept.chosen")
     check("another click lets go of it", browser.run("document.querySelector('tr.chosen') === null"))
     browser.mouse("mouseMoved", 5, 5)
@@ -119,7 +122,10 @@ def time_moves(browser, page):
     settled(browser, f"kept.to - kept.from < {0.5 * (moved[1] - moved[0])}")
     check("Shift and drag zoom to the part, and set no instants", "a" not in kept(browser) and "b" not in kept(browser), kept(browser))
     browser.run("[...document.querySelectorAll('button')].find(one => one.textContent === 'whole time').click()")
-    settled(browser, f"kept.from == {begin} && kept.to == {end}")
+    settled(browser, "kept.from == 0 && kept.to > 0")
+    length = browser.run("JSON.parse(document.getElementById('data').textContent).length_ns")
+    check("the picture begins a little before the first memory; a button shows the whole time",
+          0.1 * length < begin and span(browser) == (0, end) and end == length, (begin, end, length, span(browser)))
 
 
 def keys(browser, page):

@@ -33,10 +33,26 @@ function hideWhatDwarfs() {
 		load();
 }
 
+// A program loads for a while before it has memory: the picture begins a little before the first memory.
+const EMPTY = 0.15, LEAD = 0.05;
+function firstMemory() {
+	const firstOf = ({ times, values }) => times[values.findIndex(value => value > 0)];
+	const firsts = [{ times: model.times, values: model.total }, ...model.levels].map(firstOf);
+	return Math.min(...firsts.filter(time => time !== undefined));
+}
+
+function skipEmptyTime() {
+	const first = firstMemory(), from = first - LEAD * (LENGTH - first);
+	if (first < LENGTH && first > EMPTY * LENGTH)
+		[state.from, state.to] = spanWithin(from, LENGTH - from);
+}
+
 readAddress();
 load();
 if (model && !location.hash && mostOf(model.held))
 	hideWhatDwarfs();
+if (model && !location.hash)
+	skipEmptyTime();
 views.forEach((view, i) => make("option", viewChoice, view.name, { value: i }));
 viewChoice.onchange = () => changeView(+viewChoice.value);
 groupChoice.onchange = () => regroup(groupChoice.value);
