@@ -471,6 +471,7 @@ static void too_many(void **state)
 	for (int i = 199; i >= 0; i--)
 		end(t, i < 100 ? MAIN : 1000 + i, objects[i]);
 	assert_int_equal(seen(t)->range_count, 16);
+	assert_int_equal(t->view.dropped[VIEW_DROP_PHASES], 200 - 16);
 	range(t, MAIN, 0, GMT_RANGE_BEGIN, "no object");
 	assert_int_equal(t->r.result, -EINVAL);
 	range(t, MAIN, 1, 77, "of a newer version");

@@ -36,6 +36,8 @@ const struct hash *framework_segment_stacks(const struct framework *f);
 const struct hash *framework_waiting(const struct framework *f);
 /* Allocations for which nobody is there, because there were too many stacks. */
 uint64_t framework_waiting_dropped(const struct framework *f);
+/* Ranges that have no phase or name, as there were too many (phases.h). */
+uint64_t framework_phases_dropped(const struct framework *f);
 /* The newest iterations of the same device over which growth is known. */
 struct iteration_span framework_iterations(const struct framework *f, unsigned int row);
 bool framework_has_reported(const struct framework *f);

@@ -134,6 +134,11 @@ uint64_t framework_waiting_dropped(const struct framework *f)
 	return f ? f->waiting_dropped : 0;
 }
 
+uint64_t framework_phases_dropped(const struct framework *f)
+{
+	return f ? f->phases.dropped : 0;
+}
+
 const struct hash *framework_segment_stacks(const struct framework *f)
 {
 	return f && f->segment_stacks.value_size ? &f->segment_stacks : NULL;

@@ -33,13 +33,23 @@ struct framework *frameworks_of(const struct frameworks *all, const struct proce
 	return p->index < all->count ? all->list[p->index] : NULL;
 }
 
-uint64_t frameworks_waiting_dropped(const struct frameworks *all)
+static uint64_t sum_of_all(const struct frameworks *all, uint64_t (*count)(const struct framework *f))
 {
-	uint64_t sum = all->waiting_dropped;
+	uint64_t sum = 0;
 
 	for (size_t i = 0; i < all->count; i++)
-		sum += framework_waiting_dropped(all->list[i]);
+		sum += count(all->list[i]);
 	return sum;
+}
+
+uint64_t frameworks_waiting_dropped(const struct frameworks *all)
+{
+	return all->waiting_dropped + sum_of_all(all, framework_waiting_dropped);
+}
+
+uint64_t frameworks_phases_dropped(const struct frameworks *all)
+{
+	return all->phases_dropped + sum_of_all(all, framework_phases_dropped);
 }
 
 static struct framework *get_framework(struct frameworks *all, const struct process *p)
@@ -151,6 +161,7 @@ static void forget_framework(struct frameworks *all, struct framework *f, const 
 	d->forget.sum->anomalies[GMT_ANOMALY_TORCH_MISSED] += f->missed;
 	d->forget.sum->anomalies[GMT_ANOMALY_TORCH_RESERVED] += f->reserved_off;
 	all->waiting_dropped += f->waiting_dropped;
+	all->phases_dropped += f->phases.dropped;
 	framework_free(f);
 	all->list[d->p->index] = NULL;
 }

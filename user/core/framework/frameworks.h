@@ -14,6 +14,7 @@ struct frameworks {
 	struct framework **list; /* by the number of the process; NULL: the process has none */
 	size_t count;
 	uint64_t waiting_dropped; /* of processes that are forgotten: framework_waiting_dropped() */
+	uint64_t phases_dropped;  /* likewise: framework_phases_dropped() */
 };
 
 struct frameworks *frameworks_new(struct deltas *out);
@@ -33,7 +34,8 @@ void frameworks_see(void *all, const struct delta *delta);
 /* NULL: the process has none. */
 struct framework *frameworks_of(const struct frameworks *all, const struct process *p);
 
-/* framework_waiting_dropped() of all processes. */
+/* framework_waiting_dropped() and framework_phases_dropped() of all processes. */
 uint64_t frameworks_waiting_dropped(const struct frameworks *all);
+uint64_t frameworks_phases_dropped(const struct frameworks *all);
 
 #endif

@@ -23,7 +23,7 @@ void phases_fini(struct phases *p)
 	free(p->lines);
 	free(p->threads);
 	free(p->names);
-	*p = (struct phases){ 0 };
+	*p = (struct phases){ .dropped = p->dropped };
 }
 
 void phases_restart(struct phases *p)
@@ -61,6 +61,7 @@ static struct phase_thread *get_thread(struct phases *p, uint32_t tid)
 	for (unsigned int i = 0; !t && i < p->thread_count; i++)
 		if (!p->threads[i].depth)
 			t = &p->threads[i];
+	p->dropped += !t;
 	if (t)
 		*t = (struct phase_thread){ .tid = tid };
 	return t;
@@ -189,6 +190,7 @@ static void begin_on(struct phases *p, unsigned int device, struct phase_open *o
 
 static void push_range(struct phases *p, struct phase_thread *t, struct phase_open open)
 {
+	p->dropped += t->depth == PHASES_OPEN_MAX;
 	if (t->depth == PHASES_OPEN_MAX)
 		return; /* end_range() will not find this range */
 	open.span = new_span(p);
@@ -234,6 +236,7 @@ static void begin_range(struct phases *p, const struct gmt_fw_range *rec)
 		pop_range(p, t);
 	make_name(name, rec->name);
 	open.name = number_range(p, name);
+	p->dropped += open.name == PHASES_NAMES_MAX && t->depth < PHASES_OPEN_MAX;
 	for (size_t i = 0; i < sizeof(known_ranges) / sizeof(known_ranges[0]); i++)
 		if (!strncmp(name, known_ranges[i].prefix, strlen(known_ranges[i].prefix)))
 			open.phase = known_ranges[i].phase;

@@ -52,9 +52,10 @@ struct phases {
 	uint32_t spans;             /* the newest number of a span; spans have even numbers */
 	char (*names)[GMT_RANGE_NAME_BYTES];
 	unsigned int name_count;
+	uint64_t dropped;           /* ranges that are not followed, or have no name: there were too many */
 };
 
-void phases_fini(struct phases *p);           /* all zero again, as at the beginning */
+void phases_fini(struct phases *p);           /* as at the beginning, but for what was dropped */
 
 /* Growth that does not come in each iteration counts from the next one. */
 void phases_restart(struct phases *p);

@@ -23,7 +23,10 @@
 	  "pieces of memory of checkpointed processes count as freed: there were too many") \
 	X(RANGES, "ranges",                                                       \
 	  "range of a program is not whole in the window: too many were open, or had other names", \
-	  "ranges of programs are not whole in the window: too many were open, or had other names")
+	  "ranges of programs are not whole in the window: too many were open, or had other names") \
+	X(PHASES, "phases",                                                       \
+	  "range of a training has no phase or no name: too many were open, or had other names", \
+	  "ranges of trainings have no phase or no name: too many were open, or had other names")
 
 #define X(name, ...) VIEW_DROP_##name,
 enum view_drop { VIEW_DROPS(X) VIEW_DROP_COUNT };

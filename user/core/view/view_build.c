@@ -324,6 +324,7 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 	view_fill_session(l, m.request, view);
 	view_fill_gpus(l, view, m.order);
 	view->dropped[VIEW_DROP_WAITING] = frameworks_waiting_dropped(pl->frameworks);
+	view->dropped[VIEW_DROP_PHASES] = frameworks_phases_dropped(pl->frameworks);
 	view->dropped[VIEW_DROP_RANGES] = pl->history ? pl->history->marks.dropped : 0;
 	by_stack_init(&m.by_stack, &l->frames, m.request, view);
 	view->timelines_dropped = pl->timeline ? pl->timeline->dropped : 0;
