@@ -403,7 +403,7 @@ static struct phase_thread *doer_of(struct phases *p, struct phase_line *line, s
 }
 
 /* Begins the thread's open ranges on a device where the thread had no block before. */
-static void begin_what_is_span_open(struct phases *p, unsigned int device, struct phase_thread *t)
+static void begin_what_is_open(struct phases *p, unsigned int device, struct phase_thread *t)
 {
 	for (uint32_t i = 0; t && i < t->depth; i++)
 		if (!(t->open[i].devices & bit_of(device)))
@@ -477,8 +477,8 @@ struct training_moment phases_block(struct phases *p, unsigned int device, uint3
 	enum gmt_training phase;
 
 	line->live = total - delta;
-	begin_what_is_span_open(p, device, own);
-	begin_what_is_span_open(p, device, doer);
+	begin_what_is_open(p, device, own);
+	begin_what_is_open(p, device, doer);
 	if (open && !is_backward(open))
 		phase = in_phase(line, open);
 	else if (doer && doer != own && backward_of(doer))

@@ -62,22 +62,19 @@ static struct timeline_process *known_process(struct timeline *t, const struct p
 
 /* ---- phases ---- */
 
-static void note_phase(const struct framework *f, struct timeline_device *device, unsigned int ordinal, uint64_t ts_ns)
+static uint8_t device_phase(const struct framework *f, unsigned int ordinal)
 {
-	phase_spans_note(&device->phases, f ? phases_now(&f->phases, ordinal) : PHASE_SPANS_NONE, ts_ns);
+	return f ? phases_now(&f->phases, ordinal) : PHASE_SPANS_NONE;
 }
 
 /* No forward begins with a free: what a program returns, it frees between iterations. */
 static void note_phase_of_block(struct timeline *t, const struct delta *d, struct timeline_device *device,
 				unsigned int ordinal)
 {
-	const struct framework *f = frameworks_of(t->frameworks, d->p);
-	bool is_forward = f && phases_now(&f->phases, ordinal) == GMT_TRAINING_FORWARD;
+	uint8_t phase = device_phase(frameworks_of(t->frameworks, d->p), ordinal);
+	bool begins = phase == GMT_TRAINING_FORWARD && device->phases.phase != GMT_TRAINING_FORWARD;
 
-	if (d->kind == DELTA_BLOCK_ALLOC || !is_forward || device->phases.phase == GMT_TRAINING_FORWARD)
-		note_phase(f, device, ordinal, d->ts_ns);
-	else
-		phase_spans_note(&device->phases, PHASE_SPANS_NONE, d->ts_ns);
+	phase_spans_note(&device->phases, begins && d->kind != DELTA_BLOCK_ALLOC ? PHASE_SPANS_NONE : phase, d->ts_ns);
 }
 
 static void see_range(struct timeline *t, const struct delta *d)
@@ -87,7 +84,7 @@ static void see_range(struct timeline *t, const struct delta *d)
 
 	for (unsigned int i = 0; tp && i < tp->device_count; i++)
 		if (tp->devices[i])
-			note_phase(f, tp->devices[i], i, d->ts_ns);
+			phase_spans_note(&tp->devices[i]->phases, device_phase(f, i), d->ts_ns);
 }
 
 /* ---- blocks ---- */
