@@ -99,19 +99,25 @@ def measured():
     check(last["maps_bytes"] is None or last["maps_bytes"] >= opened + TABLES, "maps inside maps are missing", opened, last)
 
 
-def bounded():
-    """live allocations alone that take the bound end the tracing; until then each byte is counted"""
-    folder = lib.folder()
-    recording = os.path.join(folder, "run.gmt")
+def fill_memory(output):
+    """A target whose live allocations alone take the bound, the tool that has ended of that, and its report."""
     target = lib.Process([sys.executable, "-c", KEEPS, lib.LIB], env=lib.environment())
     target.wait_line(lambda: target.out, "its start")
-    tool = Tool("-p", str(target.pid), "--memory", str(BOUND), "-o", recording, options=("--interval", "1")).ready()
+    tool = Tool("-p", str(target.pid), "--memory", str(BOUND), "-o", output, options=("--interval", "1")).ready()
     target.line()
     report = tool.report()
     target.line()
     equal(target.finish()[0], 0, "the target's exit status")
-    own = report["own_memory"]
     equal((report["end_reason"], report["exit_status"]), ("error", 1), "the end " + tool.stderr())
+    return target, tool, report
+
+
+def bounded():
+    """live allocations alone that take the bound end the tracing; until then each byte is counted"""
+    folder = lib.folder()
+    recording = os.path.join(folder, "run.gmt")
+    target, tool, report = fill_memory(recording)
+    own = report["own_memory"]
     equal(own["shed"], "names", "what was given up")
     check(BOUND <= own["most_bytes"] < 3 * BOUND, own)
     said = [limit["what"] for limit in report["limits"]]
@@ -131,14 +137,7 @@ def bounded():
 def page_gives_way():
     """a page keeps single allocations until memory is short: then these go, are counted, and live allocations go on"""
     page = os.path.join(lib.folder(), "run.html")
-    target = lib.Process([sys.executable, "-c", KEEPS, lib.LIB], env=lib.environment())
-    target.wait_line(lambda: target.out, "its start")
-    tool = Tool("-p", str(target.pid), "--memory", str(BOUND), "-o", page, options=("--interval", "1")).ready()
-    target.line()
-    report = tool.report()
-    target.line()
-    equal(target.finish()[0], 0, "the target's exit status")
-    equal((report["end_reason"], report["exit_status"]), ("error", 1), "the end " + tool.stderr())
+    target, tool, report = fill_memory(page)
     check("the live allocations alone take" in tool.stderr(), tool.stderr())
     live = row_of(process_of(report, target.pid), GPU_B)["classes"]["device"]["live_count"]
     each = report["own_memory"]["tracer_bytes"] / live

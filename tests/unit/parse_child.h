@@ -4,7 +4,9 @@
 #define GPUMEMTRACE_TESTS_PARSE_CHILD_H
 
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "parse/channel.h"
 #include "parse/client.h"
 #include "parse/parser.h"
 
@@ -12,6 +14,19 @@ struct parse_child {
 	struct parser *parser;
 	struct parse_client *client;
 };
+
+/* A worker that never answers. */
+static inline int parse_child_sleep(void **state, struct parse_task *task, struct parse_answer *answer)
+{
+	char byte;
+
+	(void)state;
+	(void)task;
+	(void)answer;
+	while (read(CHANNEL_FD, &byte, 1) != 0) /* nobody writes */
+		;
+	return 0;
+}
 
 /* `table` must stay. */
 static inline struct parse_child parse_child_start(const struct parse_table *table)

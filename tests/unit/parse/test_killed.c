@@ -18,19 +18,7 @@
 
 #define LONG_NS (PATIENCE * 1000000000ULL)
 
-static int serve_sleep(void **state, struct parse_task *task, struct parse_answer *answer)
-{
-	char byte;
-
-	(void)state;
-	(void)task;
-	(void)answer;
-	while (read(CHANNEL_FD, &byte, 1) != 0) /* nobody writes */
-		;
-	return 0;
-}
-
-static const struct parse_table table = { .serve = { [PARSE_PYTHON] = serve_sleep } };
+static const struct parse_table table = { .serve = { [PARSE_PYTHON] = parse_child_sleep } };
 
 /* In the place of the kernel's number. */
 static uint64_t shown_kills;

@@ -90,18 +90,6 @@ static int serve_hang(void **state, struct parse_task *task, struct parse_answer
 	return 0;
 }
 
-static int serve_sleep(void **state, struct parse_task *task, struct parse_answer *answer)
-{
-	char byte;
-
-	(void)state;
-	(void)task;
-	(void)answer;
-	while (read(CHANNEL_FD, &byte, 1) != 0) /* nobody writes */
-		;
-	return 0;
-}
-
 static int serve_hog(void **state, struct parse_task *task, struct parse_answer *answer)
 {
 	(void)state;
@@ -168,7 +156,7 @@ static int serve_read(void **state, struct parse_task *task, struct parse_answer
 }
 
 static const struct parse_table table = {
-	.serve = { [ECHO] = serve_echo, [CRASH] = serve_crash, [HANG] = serve_hang, [HOG] = serve_hog, [SLEEP] = serve_sleep,
+	.serve = { [ECHO] = serve_echo, [CRASH] = serve_crash, [HANG] = serve_hang, [HOG] = serve_hog, [SLEEP] = parse_child_sleep,
 		   [COUNT] = serve_count, [MANY] = serve_many, [ESCAPE] = serve_escape, [READ] = serve_read },
 };
 
