@@ -77,6 +77,24 @@ void *xgrow(void *list, size_t count, size_t item_size)
 	return count & (count - 1) ? list : xreallocarray(list, count ? 2 * count : 1, item_size);
 }
 
+void *xfit(void *list, size_t count, size_t item_size)
+{
+	size_t room = 1;
+
+	while (room < count)
+		room *= 2;
+	return xreallocarray(list, room, item_size);
+}
+
+void *xreach(void *list, size_t *count, size_t index, size_t item_size)
+{
+	for (; *count <= index; ++*count) {
+		list = xgrow(list, *count, item_size);
+		memset((char *)list + *count * item_size, 0, item_size);
+	}
+	return list;
+}
+
 char *xstrdup(const char *text)
 {
 	return need_memory(strdup(text));

@@ -18,9 +18,13 @@ void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *ptr, size_t size);
 void *xreallocarray(void *ptr, size_t count, size_t size);
-/* Makes room for one more item behind `count` items. Returns the list, which may have moved. The list's room must come
- * from this function alone: the room doubles at powers of two. */
+/* Lists that grow by one item. Each function returns the list, which may have moved. The room is a power of two, and
+ * must come from these functions alone. Makes room for one more item behind `count` items. */
 void *xgrow(void *list, size_t count, size_t item_size);
+/* The least room for `count` items, as xgrow() expects: the rest is given back. list: NULL begins a list. */
+void *xfit(void *list, size_t count, size_t item_size);
+/* Puts items of zeros behind the last one until the list has one at `index`. */
+void *xreach(void *list, size_t *count, size_t index, size_t item_size);
 char *xstrdup(const char *text);
 
 #endif

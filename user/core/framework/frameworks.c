@@ -54,11 +54,7 @@ uint64_t frameworks_phases_dropped(const struct frameworks *all)
 
 static struct framework *get_framework(struct frameworks *all, const struct process *p)
 {
-	if (p->index >= all->count) {
-		all->list = xreallocarray(all->list, p->index + 1, sizeof(*all->list));
-		while (all->count <= p->index)
-			all->list[all->count++] = NULL;
-	}
+	all->list = xreach(all->list, &all->count, p->index, sizeof(struct framework *));
 	if (!all->list[p->index]) {
 		all->list[p->index] = xcalloc(1, sizeof(struct framework));
 		*all->list[p->index] = (struct framework){ .p = p, .out = all->out };

@@ -67,11 +67,7 @@ static struct instants_process *find_known(const struct instants *all, const str
 
 static struct instants_process *instants_process_of(struct instants *all, const struct process *p)
 {
-	if (p->index >= all->count) {
-		all->list = xreallocarray(all->list, p->index + 1, sizeof(struct instants_process *));
-		while (all->count <= p->index)
-			all->list[all->count++] = NULL;
-	}
+	all->list = xreach(all->list, &all->count, p->index, sizeof(struct instants_process *));
 	if (!all->list[p->index]) {
 		all->list[p->index] = xcalloc(1, sizeof(struct instants_process));
 		all->list[p->index]->of = p;
@@ -84,10 +80,7 @@ static uint64_t *blocks_on(struct instants_process *ip, int device)
 {
 	unsigned int place = device < 0 || device >= DEVICES_MOST ? DEVICES_MOST : (unsigned int)device;
 
-	while (ip->device_count <= place) {
-		ip->blocks = xgrow(ip->blocks, ip->device_count, sizeof(*ip->blocks));
-		ip->blocks[ip->device_count++] = 0;
-	}
+	ip->blocks = xreach(ip->blocks, &ip->device_count, place, sizeof(*ip->blocks));
 	return &ip->blocks[place];
 }
 

@@ -54,7 +54,7 @@ struct instants_process {
 	uint64_t log_first;      /* number of log[0] */
 	uint64_t segments;       /* bytes */
 	uint64_t *blocks;        /* bytes, by device; they have peaks, or else the segments */
-	unsigned int device_count;
+	size_t device_count;
 	uint32_t dropped;        /* instants that are no longer there */
 };
 

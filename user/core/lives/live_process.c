@@ -17,10 +17,7 @@ void live_process_free(struct live_process *lp)
 
 static struct live_row *live_row_of(struct live_process *lp, unsigned int row)
 {
-	while (lp->row_count <= row) {
-		lp->rows = xgrow(lp->rows, lp->row_count, sizeof(*lp->rows));
-		lp->rows[lp->row_count++] = (struct live_row){ 0 };
-	}
+	lp->rows = xreach(lp->rows, &lp->row_count, row, sizeof(*lp->rows));
 	return &lp->rows[row];
 }
 
@@ -78,10 +75,7 @@ void live_process_levels(struct live_process *lp, const struct process *p, const
 
 struct live_device *live_process_device(struct live_process *lp, unsigned int ordinal)
 {
-	while (lp->device_count <= ordinal) {
-		lp->devices = xgrow(lp->devices, lp->device_count, sizeof(*lp->devices));
-		lp->devices[lp->device_count++] = (struct live_device){ 0 };
-	}
+	lp->devices = xreach(lp->devices, &lp->device_count, ordinal, sizeof(*lp->devices));
 	return &lp->devices[ordinal];
 }
 

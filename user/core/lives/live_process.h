@@ -4,6 +4,7 @@
 #define GPUMEMTRACE_CORE_LIVES_LIVE_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/ledger/process.h"
@@ -28,9 +29,9 @@ struct live_process {
 	uint64_t changes;        /* of its memory, so far */
 	uint32_t allocations, blocks; /* the first of each, in their tables; 0: none */
 	struct live_row *rows;
-	unsigned int row_count;
+	size_t row_count;
 	struct live_device *devices;
-	unsigned int device_count;
+	size_t device_count;
 };
 
 void live_process_free(struct live_process *lp);   /* NULL is fine */

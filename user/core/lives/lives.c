@@ -43,10 +43,7 @@ void lives_free(struct lives *l)
 
 static struct live_process *live_process_of(struct lives *l, const struct process *p)
 {
-	while (l->process_count <= p->index) {
-		l->processes = xgrow(l->processes, l->process_count, sizeof(struct live_process *));
-		l->processes[l->process_count++] = NULL;
-	}
+	l->processes = xreach(l->processes, &l->process_count, p->index, sizeof(struct live_process *));
 	if (!l->processes[p->index])
 		l->processes[p->index] = xcalloc(1, sizeof(struct live_process));
 	return l->processes[p->index];

@@ -58,16 +58,12 @@ static void fit_spans(struct phase_spans *s, uint32_t most)
 
 void phase_spans_limit(struct phase_spans *s, uint64_t most)
 {
-	uint32_t room = 1;
-
 	most = most < PHASE_SPANS_MIN ? PHASE_SPANS_MIN : most;
 	s->most = most < PHASE_SPANS_MAX ? (uint32_t)most : PHASE_SPANS_MAX;
 	if (s->count <= s->most)
 		return;
 	fit_spans(s, s->most);
-	while (room < s->count)
-		room *= 2;
-	s->list = xreallocarray(s->list, room, sizeof(*s->list));
+	s->list = xfit(s->list, s->count, sizeof(*s->list));
 }
 
 void phase_spans_note(struct phase_spans *s, uint8_t phase, uint64_t ts_ns)

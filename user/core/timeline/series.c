@@ -32,21 +32,11 @@ void series_fini(struct series *s)
 	*s = (struct series){ 0 };
 }
 
-/* Room for so many items, as xgrow() expects: a power of two. */
-static void *keep_room(void *list, uint64_t count, size_t item_size)
-{
-	uint64_t room = 1;
-
-	while (room < count)
-		room *= 2;
-	return count ? xreallocarray(list, room, item_size) : list;
-}
-
 /* Gives back the room of frames and points that were merged. */
 static void give_back_room(struct series *s)
 {
-	s->frames = keep_room(s->frames, s->frame_count, sizeof(*s->frames));
-	s->points = keep_room(s->points, s->point_count, sizeof(*s->points));
+	s->frames = xfit(s->frames, s->frame_count, sizeof(*s->frames));
+	s->points = xfit(s->points, s->point_count, sizeof(*s->points));
 	series_parts_shrink(s);
 }
 

@@ -188,17 +188,6 @@ static void drop_series(struct timeline *t, struct timeline_process *tp)
 	t->series_count -= series;
 }
 
-/* The slot at an index of a list of pointers, which grows. */
-static void **slot_of(void ***list, unsigned int *count, unsigned int index)
-{
-	if (index >= *count) {
-		*list = xreallocarray(*list, index + 1, sizeof(**list));
-		while (*count <= index)
-			(*list)[(*count)++] = NULL;
-	}
-	return &(*list)[index];
-}
-
 /* What ended longest ago makes room for so many more series. */
 static void drop_ended(struct timeline *t, unsigned int series)
 {
@@ -233,7 +222,8 @@ struct timeline_line *timeline_put_line(struct timeline *t, const struct process
 	series_init(&line->calls, t->each);
 	series_init(&line->levels, t->each);
 	line->levels.has_no_sum = true;
-	*slot_of((void ***)&tp->lines, &tp->line_count, row) = line;
+	tp->lines = xreach(tp->lines, &tp->line_count, row, sizeof(struct timeline_line *));
+	tp->lines[row] = line;
 	share_room(t);
 	return line;
 }
@@ -248,7 +238,8 @@ struct timeline_device *timeline_put_device(struct timeline *t, const struct pro
 	device = xcalloc(1, sizeof(*device));
 	series_init(&device->blocks, t->each);
 	phase_spans_init(&device->phases, t->each / POINTS_EACH_PHASE_SPAN);
-	*slot_of((void ***)&tp->devices, &tp->device_count, ordinal) = device;
+	tp->devices = xreach(tp->devices, &tp->device_count, ordinal, sizeof(struct timeline_device *));
+	tp->devices[ordinal] = device;
 	share_room(t);
 	return device;
 }

@@ -12,6 +12,7 @@
 #define GPUMEMTRACE_CORE_TIMELINE_TIMELINE_ROOM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/hash.h"
@@ -38,9 +39,9 @@ struct timeline_device {
 struct timeline_process {
 	const struct process *of;
 	struct timeline_line **lines;     /* by row; NULL: none */
-	unsigned int line_count;
+	size_t line_count;
 	struct timeline_device **devices; /* by CUDA ordinal; NULL: none */
-	unsigned int device_count;
+	size_t device_count;
 	bool has_ended;          /* and it has series. Places, 1 + index in timeline.processes; 0: none: */
 	uint32_t older, newer;   /* that ended before, and after */
 	bool is_unseen;          /* is counted in timeline.unseen */

@@ -12,12 +12,8 @@
 /* A copy of `count` items, with room as xgrow() expects. */
 static void *copy_items(const void *items, size_t count, size_t size)
 {
-	size_t room = 1;
-	void *copy;
+	void *copy = xfit(NULL, count, size);
 
-	while (room < count)
-		room *= 2;
-	copy = xreallocarray(NULL, room, size);
 	if (count)
 		memcpy(copy, items, count * size);
 	return copy;
