@@ -126,6 +126,14 @@ def time_moves(browser, page):
     length = browser.run("JSON.parse(document.getElementById('data').textContent).length_ns")
     check("the picture begins a little before the first memory; a button shows the whole time",
           0.1 * length < begin and span(browser) == (0, end) and end == length, (begin, end, length, span(browser)))
+    part = "[...document.querySelectorAll('.bar .dim')][0].textContent"
+    browser.frame()
+    all_of_it = browser.run(part)
+    browser.mouse("mouseWheel", x + LEFT + (width - LEFT) / 2, y + 50, deltaX=0, deltaY=-120)
+    settled(browser, "kept.from > 0")
+    browser.frame()
+    check("the page says which part of the time is drawn", all_of_it == "" and
+          re.fullmatch(r"\d+\.\d+ s to \d+\.\d+ s of \d+\.\d+ s", browser.run(part)), (all_of_it, browser.run(part)))
 
 
 def keys(browser, page):

@@ -94,6 +94,7 @@ function draw() {
 	drawTimes(g, style);
 	drawOverlay();
 	tellPhases();
+	tellPart();
 }
 
 function drawBands(g, style) {
@@ -196,6 +197,14 @@ function drawTimes(g, style) {
 			g.fillText(s.toFixed(digits) + " s", x, places.bottom + 15);
 	}
 	g.textAlign = "left";
+}
+
+// Which part of the time is drawn.
+function tellPart() {
+	const text = state.from > 0 || state.to < LENGTH ?
+		secondsText(state.from) + " to " + secondsText(state.to) + " of " + secondsText(LENGTH) : "";
+	if (partSaid.textContent !== text)
+		partSaid.textContent = text;
 }
 
 // The ribbon of iterations has its place at the top, and that of phases below it.

@@ -10,6 +10,7 @@ GROUPS.forEach(name => make("option", groupChoice, "by " + name, { value: name }
 const search = make("input", bar, undefined,
 	{ type: "search", placeholder: "search frames (regular expression)", "aria-label": "search frames", title: "/" });
 const whole = make("button", bar, "whole time", { title: "Escape" });
+const partSaid = make("span", bar, "", { class: "dim" });
 const lines = make("span", bar, undefined, { class: "lines" });
 
 function makeSwitch(parent, name, text, className, after = update) {

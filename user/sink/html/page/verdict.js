@@ -105,10 +105,7 @@ function showBounds() {
 	const phases = views[state.view].parts.reduce((sum, { row }) => sum + (row.phases ? row.phases.merged : 0), 0);
 	const late = [...new Set(views[state.view].parts.filter(({ process }) => !process.from_start).map(({ process }) =>
 		processName(process) + " was attached at " + timeText(process.attach_ns) + ": older memory is not shown."))];
-	const isPart = state.from > 0 || state.to < LENGTH;
 	bounds.textContent = [
-		isPart ? "The picture shows " + secondsText(state.from) + " to " + secondsText(state.to) + " of " +
-			secondsText(LENGTH) + "; Escape shows all." : "",
 		"Exact at " + model.times.length + " moments: the peak, requests that failed, marks, ends of iterations, and a " +
 			"moment about each " + spanText(slot) + " where memory changed. Between two moments, the pointer shows " +
 			"the least and the most that the sum and a band can have been.",
