@@ -27,13 +27,14 @@ function say(time, band) {
 	return text;
 }
 
-function showTip(event, text) {
-	const box = overlay.getBoundingClientRect(), x = event.clientX - box.left, isRight = x > box.width / 2;
-	tip.hidden = false;
-	tip.textContent = text;
-	tip.style.left = isRight ? "" : x + 14 + "px";
-	tip.style.right = isRight ? box.width - x + 14 + "px" : "";
-	tip.style.top = Math.max(0, event.clientY - box.top - 10) + "px";
+// Beside the pointer, in a box; `down`: so far below the pointer.
+function showTip(event, text, element = tip, box = overlay.getBoundingClientRect(), down = -10) {
+	const x = event.clientX - box.left, isRight = x > box.width / 2;
+	element.hidden = false;
+	element.textContent = text;
+	element.style.left = isRight ? "" : x + 14 + "px";
+	element.style.right = isRight ? box.width - x + 14 + "px" : "";
+	element.style.top = Math.max(0, event.clientY - box.top + down) + "px";
 }
 
 // ---- time ----

@@ -97,7 +97,8 @@ function instantName(instant, isAlone) {
 function sumsOf(segments) {
 	const own = segments.filter(segment => segment.isFramework), gaps = own.flatMap(one => one.pieces.filter(piece => piece.isGap));
 	const sum = (list, name) => list.reduce((total, one) => total + one[name], 0);
-	return { count: own.length, reserved: sum(own, "bytes"), held: sum(own, "held"), blocks: sum(own, "blocks"),
+	const most = mostOf(segments.map(segment => segment.bytes));
+	return { most, count: own.length, reserved: sum(own, "bytes"), held: sum(own, "held"), blocks: sum(own, "blocks"),
 		gaps: gaps.length, free: sum(gaps, "bytes"), largest: gaps.reduce((best, gap) => gap.bytes > (best ? best.bytes : 0) ?
 			gap : best, null), others: segments.length - own.length, otherBytes: sum(segments, "bytes") - sum(own, "bytes") };
 }

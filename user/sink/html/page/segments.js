@@ -118,10 +118,14 @@ function pieceText(segment, piece) {
 		(piece.isWhole ? "" : inside);
 }
 
+function pieceIn(segment, address) {
+	return segment.pieces.find(one => address < one.address + one.bytes);
+}
+
 function findPiece(address) {
 	for (const segment of segmentsShown.order)
 		if (address >= segment.address && address < segment.address + segment.bytes)
-			return { segment, piece: segment.pieces.find(one => address < one.address + one.bytes) };
+			return { segment, piece: pieceIn(segment, address) };
 	return null;
 }
 
@@ -171,8 +175,9 @@ function showSegments() {
 		return;
 	}
 	const segments = readInstant(instant), bands = new Map(model.bands.map(band => [band.isRest ? null : band.name, band]));
-	segmentsShown = { instant, bands, sums: sumsOf(segments), order: segments.slice().sort(BY[state.order]),
-		most: Math.max(1, ...segments.map(segment => segment.bytes)) };
+	instant.sums = instant.sums || sumsOf(segments);
+	segmentsShown = { instant, bands, sums: instant.sums, order: segments.slice().sort(BY[state.order]),
+		most: Math.max(1, instant.sums.most) };
 	fillInstants(at);
 	orderChoice.value = state.order;
 	placedSaid.textContent = placedWords(instant, segmentsShown.sums);
@@ -190,8 +195,7 @@ function pieceAt(event) {
 	const segment = segmentsShown && segmentsShown.order[row];
 	if (!segment || x < GUTTER)
 		return null;
-	const address = segment.address + (x - GUTTER) / scaleOf(segment);
-	const piece = segment.pieces.find(one => address < one.address + one.bytes);
+	const piece = pieceIn(segment, segment.address + (x - GUTTER) / scaleOf(segment));
 	return piece ? { segment, piece } : null;
 }
 
@@ -201,15 +205,10 @@ function choosePiece(piece) {
 }
 
 placedCanvas.onpointermove = event => {
-	const found = pieceAt(event), box = placed.getBoundingClientRect();
+	const found = pieceAt(event);
 	placedTip.hidden = !found;
-	if (!found)
-		return;
-	placedTip.textContent = pieceText(found.segment, found.piece);
-	const isRight = event.clientX - box.left > box.width / 2;
-	placedTip.style.left = isRight ? "" : event.clientX - box.left + 14 + "px";
-	placedTip.style.right = isRight ? box.right - event.clientX + 14 + "px" : "";
-	placedTip.style.top = event.clientY - box.top + 14 + "px";
+	if (found)
+		showTip(event, pieceText(found.segment, found.piece), placedTip, placed.getBoundingClientRect(), 14);
 };
 placedCanvas.onpointerleave = () => placedTip.hidden = true;
 placedCanvas.onclick = event => {
@@ -243,7 +242,7 @@ function movePiece(rows, pieces) {
 	const within = (list, i) => list[Math.max(0, Math.min(list.length - 1, i))];
 	const segment = within(order, order.indexOf(now.segment) + rows), part = now.piece.address - now.segment.address;
 	const piece = segment === now.segment ? within(segment.pieces, segment.pieces.indexOf(now.piece) + pieces) :
-		segment.pieces.find(one => segment.address + part < one.address + one.bytes) || within(segment.pieces, Infinity);
+		pieceIn(segment, segment.address + part) || within(segment.pieces, Infinity);
 	goToPiece(segment, piece);
 }
 
