@@ -124,7 +124,7 @@ def overlay_of_a_probed_file():
     inside = Target("basic", hold="start", prefix=("unshare", "--mount", "/bin/sh", "-c", script, "sh"),
                     env={"LD_LIBRARY_PATH": work + "/m", "GPUMEMTRACE_STANDIN_ROOT": lib.ROOT})
     inside.wait("start")
-    tool.more_views()           # in which the library is noticed
+    tool.idle()                 # the library is noticed and probed
     inside.go()
     status, out = inside.finish()
     equal(status, 0, "exit status " + inside.stderr())
