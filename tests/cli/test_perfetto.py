@@ -85,19 +85,12 @@ class Counters:
             self.say(name, "at the peak", self.trace.at(key, at["monotonic_ns"]), level["peak_bytes"])
         self.say(name, "at the end", self.end(key), level["live_bytes"])
 
-    def unclassified(self, name, torch, at_ns):
-        """Outside of a training, the trace has as unclassified what the report has as temporary at the peak."""
-        said = sum(c["at_peak_bytes"] for c in torch["categories"] if c["category"] == "unknown")
-        return self.trace.at((self.process["pid"], f"{name} tensors: {CATEGORIES['unknown']}"), at_ns) - said
-
     def categories(self, name, torch):
         at_peak = torch["stacks"]["peak_at"]
         for category in torch["categories"]:
             key = (self.process["pid"], f"{name} tensors: {CATEGORIES[category['category']]}")
             if at_peak and category["at_peak_bytes"]:
                 got = self.trace.at(key, at_peak["monotonic_ns"])
-                if category["category"] == "temporary" and not got:
-                    got = self.unclassified(name, torch, at_peak["monotonic_ns"])
                 self.say(key[1], "at the peak", got, category["at_peak_bytes"])
             if not self.process["exited"]:
                 self.say(key[1], "at the end", self.end(key), category["live_bytes"])

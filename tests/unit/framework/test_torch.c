@@ -454,7 +454,7 @@ static void purposes_at_the_peak(void **state)
 	assert_int_equal(t->purposes[0].stack_id, 22);
 	assert_int_equal(t->purposes[0].at_peak, 700);
 	assert_int_equal(t->purposes[0].category, GMT_CATEGORY_UNKNOWN);
-	assert_int_equal(t->categories[GMT_CATEGORY_TEMPORARY].at_peak, 700);
+	assert_int_equal(t->categories[GMT_CATEGORY_UNKNOWN].at_peak, 700);   /* there was no training */
 	view_free(&view);
 }
 

@@ -186,15 +186,12 @@ static enum gmt_category with_hint(const struct framework_kind *kind, const stru
 	return kind->category == GMT_CATEGORY_UNKNOWN && hint < GMT_CATEGORY_COUNT ? hint : kind->category;
 }
 
-enum gmt_category framework_purpose(const struct framework *f, const struct frames *frames, const struct range *block,
-				    unsigned int category)
+enum gmt_category framework_purpose(const struct frames *frames, const struct range *block, unsigned int category)
 {
 	struct framework_kind kind = {
 		.stack_id = (uint32_t)block->value, .category = category ? category - 1 : GMT_CATEGORY_UNKNOWN,
 	};
 
-	if (kind.category == GMT_CATEGORY_TEMPORARY && !now_of(f, block->gpu).is_training)
-		kind.category = GMT_CATEGORY_UNKNOWN;
 	return with_hint(&kind, frames);
 }
 

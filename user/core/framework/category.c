@@ -25,7 +25,8 @@ bool category_is_known(const struct range *block)
 	return block->value >> 32;
 }
 
-/* For a block that forward made: a backward needs the block, or the block stays for longer. */
+/* For a block that forward made: a backward needs the block, or the block stays for longer. Before the first backward
+ * nothing tells the two apart. */
 static enum gmt_category made_forward(struct training_moment birth, struct training_moment now, bool is_alive,
 				      bool is_first)
 {
@@ -33,7 +34,7 @@ static enum gmt_category made_forward(struct training_moment birth, struct train
 	bool is_model = birth.iteration == 1 && is_first;
 
 	if (!now.is_training)
-		return is_alive ? GMT_CATEGORY_UNKNOWN : GMT_CATEGORY_TEMPORARY;
+		return GMT_CATEGORY_UNKNOWN;
 	if (!age && now.phase == GMT_TRAINING_BACKWARD)
 		return is_alive && is_model ? GMT_CATEGORY_UNKNOWN : GMT_CATEGORY_ACTIVATION;
 	if (!age && now.phase == GMT_TRAINING_FORWARD) {

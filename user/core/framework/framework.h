@@ -55,8 +55,7 @@ void framework_view(const struct framework *f, unsigned int row, const struct fr
 void framework_training_free(struct view_training *training);
 
 /* What a block of the category (framework_category()) is for, with what names say of its stack. */
-enum gmt_category framework_purpose(const struct framework *f, const struct frames *frames, const struct range *block,
-				    unsigned int category);
+enum gmt_category framework_purpose(const struct frames *frames, const struct range *block, unsigned int category);
 
 /* Why a PyTorch that takes device memory reports no blocks: the backend cudaMallocAsync, caching that is switched off,
  * a pluggable allocator. GMT_TORCH_NOT_SILENT: PyTorch reports blocks, or nothing says that PyTorch takes memory. */

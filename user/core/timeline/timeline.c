@@ -100,11 +100,11 @@ static void end_iteration(struct timeline *t, const struct delta *d, struct time
 }
 
 /* What a block was for is known at its end. */
-static void note_purpose(struct timeline *t, const struct framework *f, struct timeline_device *device,
-			 const struct range *block, unsigned int category, uint64_t until_ns)
+static void note_purpose(struct timeline *t, struct timeline_device *device, const struct range *block,
+			 unsigned int category, uint64_t until_ns)
 {
-	if (!device->has_returned && f && block->offset)
-		series_part(&device->blocks, framework_purpose(f, t->frames, block, category), block->length,
+	if (!device->has_returned && block->offset)
+		series_part(&device->blocks, framework_purpose(t->frames, block, category), block->length,
 			    block->offset, until_ns);
 }
 
@@ -131,7 +131,7 @@ static void see_block(struct timeline *t, const struct delta *d)
 		series_add(&device->blocks, (uint32_t)block->value, 0, block->length, d->ts_ns);
 	} else if (block->offset) {  /* else the block is older than the attach */
 		series_remove(&device->blocks, (uint32_t)block->value, 0, block->length, d->ts_ns);
-		note_purpose(t, frameworks_of(t->frameworks, d->p), device, block, d->block.category, SERIES_NOW);
+		note_purpose(t, device, block, d->block.category, SERIES_NOW);
 	}
 }
 
@@ -239,8 +239,7 @@ void timeline_see_end(void *timeline, const struct delta *d)
 		unsigned int gpu = (unsigned int)block->gpu;
 
 		if (!(block->aux & BLOCK_LOST) && gpu < tp->device_count && tp->devices[gpu])
-			note_purpose(t, f, tp->devices[gpu], block, framework_category(f, block, true),
-				     SERIES_NOW);
+			note_purpose(t, tp->devices[gpu], block, framework_category(f, block, true), SERIES_NOW);
 	}
 }
 

@@ -81,7 +81,7 @@ static void add_live_blocks(struct series *copy, const struct framework *f, cons
 
 	while ((block = rangemap_next(&f->blocks, &pos)))
 		if ((unsigned int)block->gpu == ordinal && !(block->aux & BLOCK_LOST) && block->offset)
-			series_part(copy, framework_purpose(f, frames, block, framework_category(f, block, true)),
+			series_part(copy, framework_purpose(frames, block, framework_category(f, block, true)),
 				    block->length, block->offset, SERIES_NOW);
 }
 
