@@ -6,6 +6,7 @@
 
 #include "base/human.h"
 #include "base/out.h"
+#include "core/terms/oom_why.h"
 #include "core/terms/own_code.h"
 #include "core/view/finding.h"
 #include "core/view/view.h"
@@ -56,7 +57,10 @@ static json_t *page_stack(const struct view *view, const struct view_stack *stac
 	for (uint32_t i = 0; i < stack->frame_count; i++)
 		js_append(frames, js_u64(stack->frames[i]));
 	out_init_mem(&head);
-	stack_text_head(&head, view, stack);
+	if (stack->own < stack->frame_count)   /* as the report's tables and findings name the line */
+		stack_text_place(&head, view->symbols + stack->frames[stack->own]);
+	else
+		stack_text_head(&head, view, stack);
 	js_append(list, frames);
 	js_append(list, js_u64(stack->owner));
 	js_append(list, json_integer(stack->module == VIEW_NO_MODULE ? -1 : (json_int_t)stack->module));
@@ -119,29 +123,58 @@ static json_t *page_classes(void)
 	return list;
 }
 
-static json_t *page_source(const struct view *view, const struct finding *f, const struct sink_opts *opts)
+/* Of a long text, a place has the end. */
+static bool is_end_of(const char *end, const char *text)
 {
-	if (!opts->source || !f->line || f->line->state != VIEW_LINE_OWN)
-		return json_null();
-	return source_lines_of(view, &view->symbols[f->line->symbol]);
+	size_t size = strlen(text), end_size = strlen(end);
+
+	return size >= end_size && !strcmp(text + size - end_size, end);
+}
+
+/* The line that a finding blames; NULL: it blames no line of a file. */
+static const struct view_symbol *blamed_line(const struct view *view, const struct finding *f)
+{
+	const struct oom_place *place = f->why ? finding_text_why_place(f->why) : NULL;
+
+	if (f->line)
+		return f->line->state == VIEW_LINE_OWN ? &view->symbols[f->line->symbol] : NULL;
+	for (size_t i = 0; place && place->file[0] && i < view->symbol_count; i++) {
+		const struct view_symbol *s = &view->symbols[i];
+
+		if (s->line == place->line && is_end_of(place->file, s->file) &&
+		    is_end_of(place->function, s->function))
+			return s;
+	}
+	return NULL;
+}
+
+/* The name of the finding's line, as bands have it. */
+static json_t *page_line(const struct view *view, const struct finding *f, const struct view_symbol *blamed)
+{
+	struct out line;
+
+	out_init_mem(&line);
+	if (f->line)
+		stack_text_line(&line, view, f->line);
+	else if (blamed)
+		stack_text_place(&line, blamed);
+	return html_text_of(&line);
 }
 
 static json_t *page_finding(const struct view *view, const struct finding *f, const struct sink_opts *opts)
 {
-	struct out sentence, line;
+	const struct view_symbol *blamed = blamed_line(view, f);
 	const char *remedy = finding_text_remedy(view, f);
+	struct out sentence;
 
 	out_init_mem(&sentence);
 	finding_text_say(&sentence, view, f);
-	out_init_mem(&line);
-	if (f->line)
-		stack_text_line(&line, view, f->line);
 	return JS_OBJECT({ "name", js_word(finding_name(f->kind)) },
 			 { "since_ns", js_u64(view_since_start(view, f->since_ns)) },
 			 { "label", js_word(finding_text_label(f->kind)) }, { "sentence", html_text_of(&sentence) },
-			 { "line", html_text_of(&line) }, { "remedy", js_word(remedy ? remedy : "") },
+			 { "line", page_line(view, f, blamed) }, { "remedy", js_word(remedy ? remedy : "") },
 			 { "ground", js_word(finding_ground_name(finding_ground(f->kind))) },
-			 { "source", page_source(view, f, opts) },
+			 { "source", opts->source && blamed ? source_lines_of(view, blamed) : json_null() },
 			 { "process", json_integer(f->proc == FINDING_NONE ? -1 : (json_int_t)f->proc) },
 			 { "row", json_integer(f->row == FINDING_NONE ? -1 : (json_int_t)f->row) });
 }

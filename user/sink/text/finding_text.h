@@ -22,6 +22,8 @@ const char *finding_text_remedy(const struct view *view, const struct finding *f
 /* Of so many requests that failed, the newest one that has a picture: "512 MiB at train.py:31 failed: perhaps a leak
  * (train.py:21 keeps 53 MiB)". */
 void finding_text_why(struct out *out, const struct oom_why *why, uint64_t requests);
+/* The line in this sentence that holds the memory; where the sentence has none, the line that asked. */
+const struct oom_place *finding_text_why_place(const struct oom_why *why);
 /* The finding in lines of at most `columns`. First the sentence, with its word and a subject in front; then the line
  * of code that keeps the memory; then what follows from the finding and what to do about it, unless the report's end
  * says that. */

@@ -73,6 +73,11 @@ static void print_request(struct out *out, const struct oom_why *why)
 	}
 }
 
+const struct oom_place *finding_text_why_place(const struct oom_why *why)
+{
+	return causes[why->cause].line && is_place(&why->at) ? &why->at : &why->asked_at;
+}
+
 static void print_cause(struct out *out, const struct oom_why *why)
 {
 	const char *line = causes[why->cause].line, *rest = causes[why->cause].rest;
