@@ -209,6 +209,69 @@ static void lines_outlive_the_image(void **state)
 	lines_close(lines);
 }
 
+/* Writes f0(), and functions around it that are inlined into each other, the last one into outer(). Each has a line. */
+static void write_nested(char *source, size_t size, unsigned int inlined)
+{
+	int used = 0;
+
+	for (unsigned int i = 0; i <= inlined; i++) {
+		const char *head = i < inlined ? "static inline __attribute__((always_inline)) void f%u(int x)" : "void outer(int x)";
+
+		used += snprintf(source + used, size - (size_t)used, head, i);
+		used += i ? snprintf(source + used, size - (size_t)used, " { f%u(x + 1); }\n", i - 1) :
+			    snprintf(source + used, size - (size_t)used, " { __asm__ volatile(\"nop\" : : \"r\"(x)); }\n");
+	}
+}
+
+/* The places of the nop in f0(). */
+static size_t find_nested(const struct workdir *dir, unsigned int inlined, struct lines_place places[LINES_DEPTH],
+			  struct lines **lines)
+{
+	static char source[8192];
+	struct image image;
+	size_t count = 0;
+	char path[128];
+
+	write_nested(source, sizeof(source), inlined);
+	compile_library(dir, "nested.so", source, "-g -O1", path, sizeof(path));
+	assert_int_equal(image_open(&image, open(path, O_RDONLY)), 0);
+	*lines = lines_open(&image);
+	image_close(&image);
+	assert_non_null(*lines);
+	for (uint64_t vaddr = 0; vaddr < 0x4000; vaddr++) {
+		count = lines_find(*lines, vaddr, places, LINES_DEPTH);
+		if (count && places[0].function && !strcmp(places[0].function, "f0"))
+			return count;
+	}
+	return 0;
+}
+
+/* The innermost functions and the outermost one are there; a place between them says that there were more. */
+static void functions_that_are_nested_too_deep(void **state)
+{
+	for (unsigned int inlined = LINES_DEPTH - 2; inlined < LINES_DEPTH + 6; inlined++) {
+		bool has_all = inlined < LINES_DEPTH;
+		struct lines_place places[LINES_DEPTH];
+		struct lines *lines;
+		size_t count = find_nested(*state, inlined, places, &lines);
+
+		assert_int_equal(count, has_all ? inlined + 1 : LINES_DEPTH);
+		for (size_t i = 0; i + 1 < count; i++) {
+			char name[8];
+
+			snprintf(name, sizeof(name), "f%zu", i);
+			assert_string_equal(places[i].function, !has_all && i == count - 2 ? LINES_MORE : name);
+		}
+		assert_null(places[count - 1].function);
+		assert_int_equal(places[count - 1].line, inlined + 1);
+		if (!has_all) {
+			assert_null(places[count - 2].file);
+			assert_int_equal(places[count - 2].line, 0);
+		}
+		lines_close(lines);
+	}
+}
+
 /* Bytes of the debug sections changed, one at a time, all of the file's code asked for: no crash (SAN=1), no hang. */
 static void damaged_dwarf_does_no_harm(void **state)
 {
@@ -254,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_version_of_dwarf), TEST(without_aranges),	      TEST(no_dwarf_no_lines),
 		TEST(packed_dwarf_is_bounded), TEST(lines_outlive_the_image), TEST(damaged_dwarf_does_no_harm),
+		TEST(functions_that_are_nested_too_deep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

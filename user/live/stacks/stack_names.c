@@ -13,12 +13,15 @@
 #include "live/stacks/address_space.h"
 #include "live/stacks/walk_check.h"
 #include "live/stream.h"
+#include "symbol/elf/lines.h"
 #include "symbol/intern.h"
 #include "symbol/python/pycode.h"
 
 #define CUT "..."
 #define IDS_MAX 32768            /* symbols that are remembered: more than most sessions have */
-#define FRAMES_MAX (4 * GMT_STACK_WORDS) /* inlined functions are frames, too */
+/* Each word may be all frames of an address. So no stack has more, and no record is too long. */
+#define FRAMES_MAX (LINES_DEPTH * GMT_STACK_WORDS)
+_Static_assert(sizeof(struct gmt_stack_frames) + FRAMES_MAX * sizeof(uint32_t) <= UINT16_MAX, "the size of a record");
 
 /* The parts of a symbol. Texts are interned, so equal ones have one address. */
 struct symbol {
@@ -40,7 +43,7 @@ struct naming {
 	uint32_t most;                   /* IDS_MAX, or less for a test */
 	uint32_t frame_count;            /* of the stack that is named */
 	bool lacks_names;                /* ... and whether Python frames of it have no name */
-	uint32_t frames[FRAMES_MAX + 1]; /* and one that pads */
+	uint32_t frames[FRAMES_MAX];
 };
 
 static void begin_names(struct naming *naming)
@@ -163,8 +166,6 @@ static void add_frame(struct naming *naming, const struct symbol *symbol)
 	uint32_t *id;
 	bool is_new;
 
-	if (naming->frame_count >= FRAMES_MAX)
-		return;
 	id = hash_put(&naming->ids, hash_symbol(naming, symbol), &is_new);
 	if (is_new) {
 		*id = ++naming->count;

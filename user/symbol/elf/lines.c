@@ -181,7 +181,7 @@ size_t lines_find(struct lines *lines, uint64_t vaddr, struct lines_place *place
 	int number = 0, scope_count = 0;
 	size_t count = 0;
 
-	if (!most || !find_unit(lines, vaddr, &unit))
+	if (most < 2 || !find_unit(lines, vaddr, &unit))
 		return 0;
 	line = dwarf_getsrc_die(&unit, vaddr);
 	if (!line || dwarf_lineno(line, &number))
@@ -195,7 +195,7 @@ size_t lines_find(struct lines *lines, uint64_t vaddr, struct lines_place *place
 		free(around);
 		scope_count = dwarf_getscopes_die(&innermost, &scopes);
 	}
-	for (int i = 0; i < scope_count && count < most; i++) {
+	for (int i = 0; i < scope_count; i++) {
 		int tag = dwarf_tag(&scopes[i]);
 
 		if (tag == DW_TAG_subprogram)
@@ -203,7 +203,11 @@ size_t lines_find(struct lines *lines, uint64_t vaddr, struct lines_place *place
 		if (tag != DW_TAG_inlined_subroutine)
 			continue;
 		places[count - 1].function = function_of(&scopes[i]);
-		call_of(&unit, &scopes[i], &places[count++]);
+		if (count == most)
+			places[count - 2] = (struct lines_place){ .function = LINES_MORE };
+		else
+			count++;
+		call_of(&unit, &scopes[i], &places[count - 1]);
 	}
 	if (scope_count > 0)
 		free(scopes);

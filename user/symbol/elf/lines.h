@@ -12,7 +12,8 @@
 #include "symbol/elf/image.h"
 
 #define LINES_DEBUG_MAX (512ull << 20) /* unpacked; libdw reads whole sections. A file with more has no lines */
-#define LINES_DEPTH 16               /* inlined functions at one address */
+#define LINES_DEPTH 15               /* places of one address; LINES_MORE stands for those that are too many */
+#define LINES_MORE "..."
 
 struct lines;
 
@@ -27,8 +28,9 @@ struct lines *lines_open(const struct image *image);
 void lines_close(struct lines *lines);
 size_t lines_bytes(const struct lines *lines); /* of the sections that libdw may read; 0 for NULL */
 
-/* Fills in the places, the innermost first; all places but the last are inlined. Returns the number of places, 0 if
- * nothing is known. Texts are valid until lines_close(). */
+/* Fills in the places, the innermost first; all places but the last are inlined. If there are more than `most`, the
+ * last place but one has the name LINES_MORE, and stands for all those that are left out. Returns the number of places,
+ * 0 if nothing is known. Texts are valid until lines_close(). */
 size_t lines_find(struct lines *lines, uint64_t vaddr, struct lines_place *places, size_t most);
 
 #endif
