@@ -24,6 +24,7 @@ BUILT = os.path.join(TOP, os.environ.get("BUILD", "build"), "tests", "symbol")
 PYSTACK = os.path.join(BUILT, "pystack")
 TARGET = os.path.join(HERE, "python_target.py")
 IN_GDB = {"callbacks", "generators", "coroutines", "dying"}   # cases whose native frames are counted too
+SAY = "import sys; sys.stdout.write('x\\n'); sys.stdout.flush(); sys.stdin.read()"   # and wait for the end of stdin
 NAMES = ("nested", "made_code", "recursion")   # cases that have to be there
 
 
@@ -192,6 +193,28 @@ def check_variant(python, version, name, env):
     return f"{version[0]}.{version[1]} {name}: {what}", wrong
 
 
+INTERPRETERS = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+kept = [interpreters.create() for i in range(40)]
+"""
+
+
+def check_interpreters(python, version, say):
+    """The newest interpreters come first in the list, and idle ones have no thread."""
+    process = subprocess.Popen([python, "-c", INTERPRETERS + say], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.stdout.readline()
+    wait_for_read(process.pid, process.pid)
+    run, frames = pystack(process.pid, process.pid)
+    process.stdin.close()
+    process.wait()
+    # Without the GIL, up to 3.11, nothing tells which interpreter the thread runs.
+    good = run.returncode == 0 and frames if version >= (3, 12) else "several interpreters" in run.stderr
+    return f"{version[0]}.{version[1]} with 41 interpreters", [] if good else [f"exit {run.returncode}, {run.stderr.strip()}"]
+
+
 def check_refused(argv, pattern):
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     process.stdout.readline()
@@ -211,10 +234,10 @@ def main():
     results = []
     for python, version in sorted(good.items(), key=lambda item: item[1]):
         results.append(check_version(python, version))
+        results.append(check_interpreters(python, version, SAY))
         if version == max(good.values()):
             results.append(check_variant(python, version, "without columns", {"PYTHONNODEBUGRANGES": "1"}))
             results.append(check_variant(python, version, "traced", {"TRACED": "1"}))
-    say = "import sys; sys.stdout.write('x\\n'); sys.stdout.flush(); sys.stdin.read()"
     with tempfile.TemporaryDirectory() as folder:
         static = [p for p in good if b"libpython" not in subprocess.run(["ldd", p], capture_output=True).stdout]
         for python in static[:1]:
@@ -222,7 +245,7 @@ def main():
     for python, version in all_found.items():
         if version < (3, 8) or version > (3, 14):
             results.append((f"{version[0]}.{version[1]} is refused",
-                            check_refused([python, "-c", say], r"not supported|no CPython")))
+                            check_refused([python, "-c", SAY], r"not supported|no CPython")))
     results.append(("a process without Python", check_refused(["sh", "-c", "echo x; read x"], "no CPython")))
     print(f"1..{len(results)}")
     for number, (name, wrong) in enumerate(results, 1):

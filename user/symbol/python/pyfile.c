@@ -7,7 +7,8 @@
 #include "base/xalloc.h"
 
 #define EVAL_NAME "_PyEval_EvalFrameDefault"
-#define EVAL_BYTES_MAX (1u << 20)   /* 3.12.1's has 51 KB */
+#define EVAL_BYTES_MAX (1u << 20)   /* of a part; 3.12.1's has 51 KB */
+#define TOO_MANY (GMT_PY_EVAL_RANGES + 1) /* parts, or a part that is too large: the frames in it would not be known */
 #define SCAN_BYTES (1u << 16)
 #define SCAN_MAX (256u << 20)
 #define FAR_PARTS 8
@@ -55,12 +56,14 @@ static bool is_in_range(const struct gmt_py_range *range, uint64_t vaddr)
 
 static size_t add_eval_range(struct gmt_py_range *ranges, size_t count, uint64_t start, uint64_t size)
 {
+	if (!size || count == TOO_MANY)
+		return count;
 	for (size_t i = 0; i < count; i++) {
 		if (is_in_range(&ranges[i], start))
 			return count;
 	}
-	if (!size || size > EVAL_BYTES_MAX || count == GMT_PY_EVAL_RANGES)
-		return count;
+	if (size > EVAL_BYTES_MAX || count == GMT_PY_EVAL_RANGES)
+		return TOO_MANY;
 	ranges[count] = (struct gmt_py_range){ start, start + size };
 	return count + 1;
 }
@@ -150,11 +153,11 @@ size_t pyfile_eval_ranges(const struct image *image, struct gmt_py_range ranges[
 	if (!eval.size && (!image_fde(image, eval.vaddr, &start, &eval.size) || start != eval.vaddr))
 		return 0;
 	count = add_eval_range(ranges, 0, eval.vaddr, eval.size);
-	if (count)
+	if (count != TOO_MANY)
 		count = add_named(image, ranges, count, &has_names);
-	if (count && !has_names)
+	if (count != TOO_MANY && !has_names)
 		count = add_far(image, ranges, count);
-	return count;
+	return count != TOO_MANY ? count : 0;
 }
 
 /* The number at the start of a text; 0 if it cannot be a minor version. */

@@ -22,8 +22,8 @@
 #define MINOR_VERSION 11            /* the first with Py_Version */
 #define MINOR_DEBUG 13              /* the first with _Py_DebugOffsets */
 #define RELEASE_CANDIDATE 0xc0      /* PY_RELEASE_LEVEL; from release candidates on, structures do not change */
-#define INTERPRETERS_MAX 16         /* that are searched for a thread */
-#define THREADS_MAX 256
+#define INTERPRETERS_MAX 4096       /* that are searched for a thread: idle ones have none, and come first */
+#define THREADS_MAX 4096
 #define SEARCHED_MAX 4              /* threads for which the key is searched for */
 #define RUNTIME_BYTES_MAX (16u << 10) /* the key is in the first 2.5 KB of every version known */
 #define KEYS_MAX 1024               /* PTHREAD_KEYS_MAX, glibc */
@@ -302,6 +302,8 @@ static bool try_threads(struct finder *f, bool (*leads)(struct finder *, uint64_
 		if (!read_word(f, interp + layout->interp_next, &interp))
 			return false;
 	}
+	if (interp) /* there may be threads in those that were not searched */
+		*threads = most;
 	return false;
 }
 
@@ -327,7 +329,8 @@ static int find_eval(struct finder *f)
 	config->eval_count = f->facts.eval_count;
 	memcpy(config->eval, f->facts.eval, sizeof(config->eval));
 	if (!config->eval_count)
-		return refuse_python(f, "the eval function is not in %s", show_text(f->python->path).text);
+		return refuse_python(f, "the eval function is not in %s, or has too many parts",
+				     show_text(f->python->path).text);
 	for (uint32_t i = 0; i < config->eval_count; i++) {
 		config->eval[i].start += f->python->bias;
 		config->eval[i].end += f->python->bias;
