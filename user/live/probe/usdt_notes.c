@@ -18,7 +18,7 @@
 
 #define NOTE_TYPE 3
 #define NOTE_NAME "stapsdt"
-#define NOTES_MAX (4u << 20)
+#define NOTES_MAX (4u << 20)     /* bytes; libpython 3.11 has 656 */
 
 #if defined(__x86_64__)
 #define OUR_MACHINE EM_X86_64
@@ -160,7 +160,7 @@ struct reader {
 	const char *provider, *name;
 	int args;
 	struct usdt_place *out;
-	size_t count, most;
+	size_t count, most;      /* places; those beyond the most are only counted */
 };
 
 struct note {
@@ -197,14 +197,16 @@ static void take_note(struct reader *r, const struct note *note)
 	uint64_t moved = r->base && note->base ? r->base - note->base : 0;
 	struct usdt_place place = { .offset = image_offset(&r->image, note->location + moved, true) };
 
-	if (strcmp(note->provider, r->provider) || strcmp(note->name, r->name) || r->count == r->most)
+	if (strcmp(note->provider, r->provider) || strcmp(note->name, r->name))
 		return;
 	if (note->counter)
 		place.counter = image_offset(&r->image, note->counter + moved, false);
 	if ((note->counter && !place.counter) || usdt_parse_args(note->args, &place.usdt) < r->args ||
 	    !usdt_is_sound(&place, r->image.size))
 		return;
-	r->out[r->count++] = place;
+	if (r->count < r->most)
+		r->out[r->count] = place;
+	r->count++;
 }
 
 static int read_probes(struct reader *r)
@@ -219,13 +221,16 @@ static int read_probes(struct reader *r)
 	if (r->image.machine != OUR_MACHINE)
 		return -ENOEXEC;
 	r->base = base ? base->sh_addr : 0;
-	notes = section && section->sh_type == SHT_NOTE && section->sh_size <= NOTES_MAX ?
-			image_load(&r->image, section) : NULL;
+	if (!section || section->sh_type != SHT_NOTE)
+		return 0;
+	if (section->sh_size > NOTES_MAX)
+		return -E2BIG;
+	notes = image_load(&r->image, section);
 	while (notes && image_next_note(notes, section->sh_size, &at, &found))
 		if (image_is_note(&found, NOTE_TYPE, NOTE_NAME) && read_note(found.desc, found.desc_size, &note))
 			take_note(r, &note);
 	free(notes);
-	return (int)r->count;
+	return r->count <= r->most ? (int)r->count : -E2BIG;
 }
 
 int usdt_find(int fd, const char *provider, const char *name, int args, struct usdt_place *out, size_t most)

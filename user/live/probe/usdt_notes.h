@@ -24,8 +24,9 @@ struct usdt_place {
  * that BPF cannot read. */
 int usdt_parse_args(const char *text, struct gmt_usdt *out);
 
-/* Finds the places of one probe with at least `args` arguments, at most `most`. Places whose arguments cannot be read
- * are left out. Returns the number of places; -errno; -ENOEXEC: no library for this machine. Closes the descriptor. */
+/* Finds the places of one probe with at least `args` arguments. Places whose arguments cannot be read are left out.
+ * Returns the number of places; -errno; -ENOEXEC: no library for this machine; -E2BIG: more than `most` places, or too
+ * many notes. Closes the descriptor. */
 int usdt_find(int fd, const char *provider, const char *name, int args, struct usdt_place *out, size_t most);
 
 /* Whether a place can be one of a file of this size: for places that another process found. */
