@@ -164,6 +164,7 @@ static void add_notes(const struct session *session, struct notes *notes)
 		note_by_start,
 	};
 
+	_Static_assert(COUNT(all) + 1 <= NOTES_MAX, "room for all");
 	for (size_t i = 0; i < COUNT(all); i++) {
 		if (all[i](session, notes->texts[i], sizeof(notes->texts[i])))
 			notes->list[notes->count++] = notes->texts[i];

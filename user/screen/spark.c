@@ -20,7 +20,7 @@ void spark_add(struct sparks *sparks, const uint8_t *uuid, uint64_t value)
 {
 	struct spark *spark = find_spark(sparks, uuid);
 
-	if (!spark && sparks->count < SPARKS_MAX) {
+	if (!spark && sparks->count < GPUS_MAX) {
 		spark = &sparks->list[sparks->count++];
 		memcpy(spark->uuid, uuid, GMT_UUID_BYTES);
 	}

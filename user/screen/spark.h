@@ -9,9 +9,10 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "core/terms/gpus.h"
+
 struct out;
 
-#define SPARKS_MAX 64            /* GPUs; more have no line */
 #define SPARK_VALUES 128         /* views */
 
 struct spark {
@@ -21,7 +22,7 @@ struct spark {
 };
 
 struct sparks {
-	struct spark list[SPARKS_MAX];
+	struct spark list[GPUS_MAX]; /* the session has no more GPUs */
 	size_t count;
 };
 

@@ -17,7 +17,7 @@
 #include "live/process/procfs.h"
 
 #define INITIAL_PID_NS 4026531836u /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
-#define FILES_MAX 16		   /* different files in one process */
+#define FILES_MAX 16		   /* different files in one process; further ones may be given several times */
 
 const char *target_kind_text(enum target_kind kind)
 {

@@ -14,7 +14,7 @@
 #include "core/terms/cgroup_parts.h"
 
 #define KERNEL_THREAD 0x00200000u /* PF_KTHREAD, include/linux/sched.h; in field 9 of stat */
-#define PARENTS_MAX 8              /* of a child of multiprocessing, up to the program */
+#define PARENTS_MAX 8              /* of a child of multiprocessing, up to the program; else its own command is shown */
 #define NS_PER_SECOND 1000000000ull
 
 /* Fields are separated by single blanks; the number of each may be negative (nice, tpgid). */
