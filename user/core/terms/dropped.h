@@ -22,11 +22,11 @@
 	  "piece of memory of a checkpointed process counts as freed: there were too many", \
 	  "pieces of memory of checkpointed processes count as freed: there were too many") \
 	X(RANGES, "ranges",                                                       \
-	  "range of a program is not whole in the window: too many were open, or had other names", \
-	  "ranges of programs are not whole in the window: too many were open, or had other names") \
+	  "range of a program is not whole in the window: too many were open at once, or had different names", \
+	  "ranges of programs are not whole in the window: too many were open at once, or had different names") \
 	X(PHASES, "phases",                                                       \
-	  "range of a training has no phase or no name: too many were open, or had other names", \
-	  "ranges of trainings have no phase or no name: too many were open, or had other names")
+	  "range of a training is in no phase, or has no name: too many were open at once, or had different names", \
+	  "ranges of trainings are in no phase, or have no name: too many were open at once, or had different names")
 
 #define X(name, ...) VIEW_DROP_##name,
 enum view_drop { VIEW_DROPS(X) VIEW_DROP_COUNT };

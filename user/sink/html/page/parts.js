@@ -59,6 +59,9 @@ const instantChoice = make("select", placedBar, undefined, { "aria-label": "inst
 const orderChoice = make("select", placedBar, undefined, { "aria-label": "order of segments" });
 Object.entries(ORDERS).forEach(([name, text]) => make("option", orderChoice, text, { value: name }));
 switches.fit = makeSwitch(placedBar, "fit", "each segment as wide as the page", "");
+const placedHow = make("p", placed, "A row is a segment: memory that the allocator has from the driver in one piece. " +
+	"The pieces with the colours of the bands above are blocks, which the program uses. The striped pieces are gaps: memory " +
+	"in the cache that nothing uses. The largest gap has a frame. Click a block to see its band.", { class: "dim" });
 const placedSaid = make("p", placed);
 const placedBox = make("div", placed, undefined, { id: "placed" });
 const placedRows = make("div", placedBox);

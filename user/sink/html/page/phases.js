@@ -110,7 +110,7 @@ function tellPhases() {
 	if (legend.dataset.text === text)
 		return;
 	legend.dataset.text = text;
-	legend.replaceChildren("Phases, as far as they are known:");
+	legend.replaceChildren("Phases of the training:");
 	data.phases.forEach((name, phase) => {
 		const one = make("span", legend);
 		make("span", one, "", { class: "swatch", style: "background:" + PHASE_COLOURS[phase] });

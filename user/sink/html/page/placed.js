@@ -109,10 +109,10 @@ function gapsVerdict({ asked }, { free, largest }) {
 	if (!asked)
 		return "";
 	if (most >= asked)
-		return "The largest gap would hold the request: it belongs to another pool or stream, or a limit refused the request.";
+		return "The largest gap is large enough: it is another pool's or stream's, or a limit refused the request.";
 	if (free >= asked)
-		return "Together the gaps would hold the request, and no gap alone does: what is free lies in pieces.";
-	return "All gaps together are less than the request: in one piece, they would not hold it either.";
+		return "All gaps together are larger than the request, and each gap alone is smaller: what is free lies in pieces.";
+	return "All gaps together are smaller than the request: it would fail without gaps between blocks, too.";
 }
 
 function counted(count, one, more) {
@@ -127,11 +127,11 @@ function placedWords(instant, sums) {
 			" cached in " + counted(sums.gaps, "gap", "gaps") +
 			(sums.largest ? ", the largest of " + bytesText(sums.largest.bytes) + "." : "."));
 	else
-		words.push("No block of a caching allocator was seen: these are the driver's allocations alone.");
+		words.push("No caching allocator was seen: each row is an allocation that the program has from the driver.");
 	words.push(gapsVerdict(instant, sums));
 	if (sums.count && sums.others)
-		words.push("Beside them lie " + bytesText(sums.otherBytes) + " in " + counted(sums.others, "allocation", "allocations") +
-			" of no allocator's.");
+		words.push("Not the allocator's: " + counted(sums.others, "allocation", "allocations") + ", " +
+			bytesText(sums.otherBytes) + " in all.");
 	if (instant.unseen)
 		words.push(bytesText(instant.unseen) + " from before tracing began are not in the picture.");
 	if (instant.left_out)

@@ -113,7 +113,7 @@ function pieceText(segment, piece) {
 		return bytesText(piece.bytes) + ", a gap: cached" + inside;
 	const age = piece.born === null ? "from before tracing began" :
 		"made " + spanText(Math.max(0, segmentsShown.instant.ns - piece.born)) + " before";
-	const what = [stackText(data.stacks[piece.waiting]), piece.isBlock ? data.categories[piece.purpose] : "of no allocator's", age];
+	const what = [stackText(data.stacks[piece.waiting]), piece.isBlock ? data.categories[piece.purpose] : "not the allocator's", age];
 	return bytesText(piece.bytes) + (piece.asked ? " (asked for " + bytesText(piece.asked) + ")" : "") + ", " + what.join(", ") +
 		(piece.isWhole ? "" : inside);
 }
@@ -144,7 +144,7 @@ function fillSegmentTable() {
 	for (const segment of segmentsShown.order.slice(0, SEGMENTS_SHOWN)) {
 		const line = make("tr", body), gaps = segment.pieces.filter(piece => piece.isGap).map(piece => piece.bytes);
 		for (const text of [bytesText(segment.bytes), bytesText(segment.held), bytesText(segment.free), bytesText(mostOf(gaps)),
-			segment.blocks, "0x" + segment.address.toString(16), segment.isFramework ? "the allocator's" : "no allocator's"])
+			segment.blocks, "0x" + segment.address.toString(16), segment.isFramework ? "the allocator's" : "another's"])
 			make("td", line, text);
 		line.onclick = () => choosePiece(segment.pieces[0]);
 	}
@@ -168,7 +168,7 @@ const BY = { size: (a, b) => b.bytes - a.bytes, free: (a, b) => b.free - a.free 
 
 function showSegments() {
 	const at = shownInstant(), instant = (data.instants || [])[at];
-	placedBox.hidden = placedBar.hidden = placedText.hidden = !instant;
+	placedBox.hidden = placedBar.hidden = placedText.hidden = placedHow.hidden = !instant;
 	if (!instant) {
 		segmentsShown = null;
 		placedSaid.textContent = "No device memory at an address was seen here.";
@@ -180,6 +180,7 @@ function showSegments() {
 		most: Math.max(1, instant.sums.most) };
 	fillInstants(at);
 	orderChoice.value = state.order;
+	placedHow.hidden = !instant.sums.count;
 	placedSaid.textContent = placedWords(instant, segmentsShown.sums);
 	placedCanvas.setAttribute("aria-label", "segments when " + instantName(instant, true) + ". " + placedSaid.textContent);
 	sayPiece();

@@ -106,12 +106,12 @@ function showBounds() {
 	const late = [...new Set(views[state.view].parts.filter(({ process }) => !process.from_start).map(({ process }) =>
 		processName(process) + " was attached at " + timeText(process.attach_ns) + ": older memory is not shown."))];
 	bounds.textContent = [
-		"Exact at " + model.times.length + " moments: the peak, requests that failed, marks, ends of iterations, and a " +
-			"moment about each " + spanText(slot) + " where memory changed. Between two moments, the pointer shows " +
-			"the least and the most that the sum and a band can have been.",
+		"The picture is exact at " + model.times.length + " moments: the peak, requests that failed, marks, ends of " +
+			"iterations, and about every " + spanText(slot) + " while memory changed. Between two moments, the " +
+			"pointer shows the least and the most that the sum and a band can have been.",
 		...SHOWN.filter(why => left[why]).map(why =>
-			"Of a kind of moment (" + WHY[why] + "), " + left[why] + " are not exact."),
+			"There were too many moments of one kind (" + WHY[why] + "): " + left[why] + " of them are not exact."),
 		merged ? merged + " allocations are shown without their stack trace, for want of room." : "",
-		phases ? phases + " phases share their time in the ribbon with the phase before: there were very many." : "", ...late,
+		phases ? phases + " phases are drawn together with the phase before them: there were too many." : "", ...late,
 	].filter(Boolean).join(" ");
 }
