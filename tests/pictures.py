@@ -223,7 +223,7 @@ def oom(folder):
 
 
 def page(folder):
-    """The page of a training that keeps its outputs, after a click on what was found."""
+    """The page of a training that keeps its outputs, after a click on what was found, and below that its segments."""
     subprocess.run([lib.TOOL, "report", "-q", "-o", "report.html", LEAK], stdout=subprocess.DEVNULL, check=True)
     for theme in svglib.THEMES:
         with browserlib.Browser(*PAGE, dark=theme == "dark") as browser:
@@ -233,6 +233,10 @@ def page(folder):
             browser.run("scrollTo(0, 0)")
             browser.frame()
             browser.screenshot(os.path.join(folder, f"page-leak-{theme}.png"))
+            browser.key("Escape")
+            browser.key("s")
+            browser.run("document.activeElement.blur()")
+            browser.screenshot(os.path.join(folder, f"page-segments-{theme}.png"))
 
 
 SCENES = {scene.__name__: scene for scene in (leak, demo, oom, page)}
