@@ -69,7 +69,7 @@ BASE     := blake2 confine for_tests foreign_file guarded hash human js maps out
 PARSE    := channel client keeper oom_kills parser worker
 CORE     := $(call in,terms,array_size cgroup_parts dropped frames gpus libraries limits module_paths names neighbours own_code \
                             owner_names probes symbol_hint) \
-            $(call in,account,account stacks) \
+            $(call in,account,account stacks sums) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc balance bind books calls checkpoint context driver_records dump_records \
                              ended ends framework_records graph held import ledger life overlap pool process \
@@ -84,9 +84,9 @@ CORE     := $(call in,terms,array_size cgroup_parts dropped frames gpus librarie
                             lives_around view_lives) \
             $(call in,pipeline,pipeline) \
             $(call in,compare,diff diff_moved diff_pairs diff_tables held_entries moment ranks) \
-            $(call in,view,by_stack by_stack_purposes finding_search findings findings_growth \
+            $(call in,view,by_stack by_stack_order by_stack_purposes finding_search findings findings_growth \
                             looked oom_causes oom_findings oom_judge oom_parts oom_verdict \
-                            oom_view request_why snapshot snapshot_index snapshot_replay sums \
+                            oom_view request_why snapshot snapshot_index snapshot_replay \
                             table view view_build view_facts view_filter view_over_time \
                             view_placed view_single)
 SOURCE   := dump_folder reader recorder
@@ -153,7 +153,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,timeline,phase_spans series timeline) \
              $(call in,compare,diff moment ranks) \
              $(call in,lives,kept_lives lives) \
-             $(call in,view,by_stack by_stack_model findings shed table view) \
+             $(call in,view,by_stack by_stack_model by_stack_order findings shed table view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pyfile pystack rewalk rewalk_arm64 switchers table_cache unwind \
                               unwind_arm64 unwind_table) \

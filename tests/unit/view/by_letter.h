@@ -76,8 +76,8 @@ __attribute__((unused)) static const struct view_stacks *stacks_of(const struct 
 }
 
 /* Of the stack whose innermost frame is the function; "": without a stack, NULL: without names. */
-static struct view_held held_by(const struct view *view, const struct view_stacks *s, enum view_order order,
-				const char *function)
+__attribute__((unused)) static struct view_held held_by(const struct view *view, const struct view_stacks *s,
+							 enum view_order order, const char *function)
 {
 	for (size_t i = 0; s && i < s->top[order].count; i++) {
 		const struct view_stack *stack = &view->stacks[s->top[order].rows[i].stack];

@@ -248,7 +248,17 @@ static inline int64_t view_each(const struct view_stacks *stacks, const struct v
 	return stacks->iterations ? held->each / (int64_t)stacks->iterations : 0;
 }
 
-int64_t view_value(const struct view_held *held, enum view_order order);
+static inline int64_t view_value(const struct view_held *held, enum view_order order)
+{
+	switch (order) {
+#define X(name, member, json) case VIEW_BY_##name: return (int64_t)held->member;
+	VIEW_ORDERS(X)
+#undef X
+	default:
+		return 0;
+	}
+}
+
 /* Whether no order before this one has the row, as each has the rows that are above 0 in it. */
 bool view_is_first_in(const struct view_held *held, enum view_order order);
 /* Whether memory has risen in both parts of the time of view_stacks.rise, and was there before: no start-up. */

@@ -32,6 +32,7 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 	uint32_t owners = by_stack_owner_count(request) + 2;
 
 	*b = (struct by_stack){ .frames = frames, .request = request, .view = view };
+	b->order = (struct by_stack_order){ frames, view, BY_STACK_LINE_OWNERS, by_stack_line_symbols(request) };
 	sums_init(&b->stacks, frames->stack_count);
 	sums_init(&b->owners, owners);
 	sums_init(&b->lines, by_stack_line_symbols(request) + frames->symbol_count);
@@ -143,7 +144,7 @@ static uint8_t state_of_line(const struct by_stack *b, uint32_t line)
 	return line < by_stack_line_symbols(b->request) ? VIEW_LINE_DRIVER : VIEW_LINE_OWN;
 }
 
-static int compare_owners(const void *left, const void *right)
+static int compare_owners(const void *left, const void *right, void *view)
 {
 	const struct view_owner *a = left, *b = right;
 
@@ -151,7 +152,7 @@ static int compare_owners(const void *left, const void *right)
 		return a->held.live < b->held.live ? 1 : -1;
 	if (a->held.at_peak != b->held.at_peak)
 		return a->held.at_peak < b->held.at_peak ? 1 : -1;
-	return (a->owner > b->owner) - (a->owner < b->owner);
+	return by_stack_compare_owners(view, a->owner, b->owner);
 }
 
 static void take_owners(struct by_stack *b, struct view_stacks *out)
@@ -161,7 +162,7 @@ static void take_owners(struct by_stack *b, struct view_stacks *out)
 	for (size_t i = 0; i < out->owner_count; i++)
 		out->owners[i] = (struct view_owner){ b->owners.list[i].number, b->owners.list[i].held };
 	if (out->owner_count)
-		qsort(out->owners, out->owner_count, sizeof(*out->owners), compare_owners);
+		qsort_r(out->owners, out->owner_count, sizeof(*out->owners), compare_owners, b->view);
 	sums_forget(&b->owners);
 }
 
@@ -314,7 +315,8 @@ static uint32_t show_stack(struct by_stack *b, uint32_t stack)
 
 static void fill_top(struct by_stack *b, enum view_order order, struct view_top *top)
 {
-	struct sums_pick *picks = sums_greatest(&b->stacks, order, b->request->top, &top->count);
+	const struct sums_ties ties = { by_stack_compare_stacks, &b->order };
+	struct sums_pick *picks = sums_greatest(&b->stacks, order, &ties, b->request->top, &top->count);
 
 	top->rows = xcalloc(top->count, sizeof(*top->rows));
 	for (size_t i = 0; i < top->count; i++)
@@ -345,7 +347,8 @@ static void find_stacks(struct by_stack *b, enum view_order order, const struct 
 		line = &lines->rows[row - 1];
 		line->has_callers |= line->stacks && line->caller != b->caller_of[stack];
 		line->stacks++;
-		if (value <= greatest[row - 1])
+		if (value < greatest[row - 1] ||
+		    (value == greatest[row - 1] && by_stack_compare_stacks(&b->order, stack, line->stack) > 0))
 			continue;
 		greatest[row - 1] = value;
 		line->stack = stack;
@@ -362,7 +365,8 @@ static void find_stacks(struct by_stack *b, enum view_order order, const struct 
 
 static void fill_lines(struct by_stack *b, enum view_order order, struct view_lines *lines)
 {
-	struct sums_pick *picks = sums_greatest(&b->lines, order, b->request->top, &lines->count);
+	const struct sums_ties ties = { by_stack_compare_lines, &b->order };
+	struct sums_pick *picks = sums_greatest(&b->lines, order, &ties, b->request->top, &lines->count);
 
 	lines->rows = xcalloc(lines->count, sizeof(*lines->rows));
 	for (size_t i = 0; i < lines->count; i++) {
@@ -381,7 +385,8 @@ static void fill_lines(struct by_stack *b, enum view_order order, struct view_li
 
 static void fill_modules(struct by_stack *b, enum view_order order, struct view_modules *modules)
 {
-	struct sums_pick *picks = sums_greatest(&b->modules, order, b->request->top, &modules->count);
+	const struct sums_ties ties = { by_stack_compare_modules, &b->order };
+	struct sums_pick *picks = sums_greatest(&b->modules, order, &ties, b->request->top, &modules->count);
 
 	modules->rows = xcalloc(modules->count, sizeof(*modules->rows));
 	for (size_t i = 0; i < modules->count; i++)

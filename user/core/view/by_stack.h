@@ -6,11 +6,12 @@
 #include <stdint.h>
 
 #include "core/account/stacks.h"
+#include "core/account/sums.h"
 #include "core/framework/iteration_marks.h"
 #include "core/ledger/held.h"
 #include "core/ledger/stack_ends.h"
 #include "core/terms/frames.h"
-#include "core/view/sums.h"
+#include "core/view/by_stack_order.h"
 #include "core/view/view.h"
 
 /* What is known of a stack besides its frames. */
@@ -39,6 +40,7 @@ struct waiting_ids;
 struct by_stack {
 	const struct frames *frames;
 	const struct view_request *request;
+	struct by_stack_order order; /* of equals */
 	struct view *view;
 	struct sums stacks, owners; /* by the number of a stack (frames.h), and of an owner (view.owners) */
 	struct sums lines;       /* by the number of a line, see line_of() */

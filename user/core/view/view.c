@@ -83,17 +83,6 @@ uint64_t view_lost(const struct view *view)
 	return lost;
 }
 
-int64_t view_value(const struct view_held *held, enum view_order order)
-{
-	switch (order) {
-#define X(name, member, json) case VIEW_BY_##name: return (int64_t)held->member;
-	VIEW_ORDERS(X)
-#undef X
-	default:
-		return 0;
-	}
-}
-
 bool view_is_first_in(const struct view_held *held, enum view_order order)
 {
 	for (enum view_order before = 0; before < order; before++)

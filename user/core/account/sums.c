@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "core/view/sums.h"
+#include "core/account/sums.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -51,25 +51,30 @@ void sums_forget(struct sums *sums)
 }
 
 /* Whether a comes before b. */
-static bool is_before(const struct sums_pick *a, const struct sums_pick *b)
+static bool is_before(const struct sums_ties *ties, const struct sums_pick *a, const struct sums_pick *b)
 {
-	return a->value != b->value ? a->value > b->value : a->number < b->number;
+	int order;
+
+	if (a->value != b->value)
+		return a->value > b->value;
+	order = ties->compare(ties->arg, a->number, b->number);
+	return order ? order < 0 : a->number < b->number;
 }
 
-static int compare_picks(const void *left, const void *right)
+static int compare_picks(const void *left, const void *right, void *ties)
 {
-	return is_before(left, right) ? -1 : 1;   /* no two picks are equal */
+	return is_before(ties, left, right) ? -1 : 1;   /* no two picks are equal */
 }
 
 /* Moves picks[at] down in a heap of `count` picks. The first pick is the least, which a greater pick replaces. */
-static void sift_down(struct sums_pick *picks, size_t count, size_t at)
+static void sift_down(const struct sums_ties *ties, struct sums_pick *picks, size_t count, size_t at)
 {
 	for (;;) {
 		size_t last = at, child = 2 * at + 1;
 		struct sums_pick moved;
 
 		for (size_t i = child; i < child + 2 && i < count; i++)
-			if (is_before(&picks[last], &picks[i]))
+			if (is_before(ties, &picks[last], &picks[i]))
 				last = i;
 		if (last == at)
 			return;
@@ -80,7 +85,8 @@ static void sift_down(struct sums_pick *picks, size_t count, size_t at)
 	}
 }
 
-struct sums_pick *sums_greatest(const struct sums *sums, enum view_order order, size_t most, size_t *count)
+struct sums_pick *sums_greatest(const struct sums *sums, enum view_order order, const struct sums_ties *ties,
+				size_t most, size_t *count)
 {
 	struct sums_pick *picks;
 
@@ -95,13 +101,13 @@ struct sums_pick *sums_greatest(const struct sums *sums, enum view_order order, 
 		if (*count < most) {
 			picks[(*count)++] = pick;
 			for (size_t at = *count / 2; *count == most && at-- > 0;)
-				sift_down(picks, *count, at);
-		} else if (is_before(&pick, &picks[0])) {
+				sift_down(ties, picks, *count, at);
+		} else if (is_before(ties, &pick, &picks[0])) {
 			picks[0] = pick;
-			sift_down(picks, *count, 0);
+			sift_down(ties, picks, *count, 0);
 		}
 	}
 	if (*count)
-		qsort(picks, *count, sizeof(*picks), compare_picks);
+		qsort_r(picks, *count, sizeof(*picks), compare_picks, (void *)ties);
 	return picks;
 }
