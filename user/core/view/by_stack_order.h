@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The order of stacks, lines, modules and owners that hold the same bytes. Their texts decide: a dump and a recording of
- * one failure number them differently, and list them in one order.
+ * The order of stacks, lines, modules and owners that hold the same bytes. Their texts decide: a dump and a recording
+ * of one failure number them differently, and list them in one order.
  */
 #ifndef GPUMEMTRACE_CORE_VIEW_BY_STACK_ORDER_H
 #define GPUMEMTRACE_CORE_VIEW_BY_STACK_ORDER_H
