@@ -92,7 +92,7 @@ CORE     := $(call in,terms,array_size cgroup_parts dropped frames gpus librarie
 SOURCE   := dump_folder reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
-            $(call in,python,pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
+            $(call in,python,eval_parts pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
             $(call in,unwind,bare_code cfa_arch cfa_program ehframe rewalk switchers table_cache table_parse unwind_table)
 SINK     := registry \
             $(call in,text,finding_text neighbour_text page redact stack_text text why_text) \
@@ -155,7 +155,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,lives,kept_lives lives) \
              $(call in,view,by_stack by_stack_model by_stack_order findings shed table view) \
              $(call in,source,recfile recordings) \
-             $(call in,symbol,ehframe pycode pyfile pystack rewalk rewalk_arm64 switchers table_cache unwind \
+             $(call in,symbol,ehframe eval_parts pycode pyfile pystack rewalk rewalk_arm64 switchers table_cache unwind \
                               unwind_arm64 unwind_table) \
              $(call in,sink,answer folded oom_rules page pickle plain processes protobuf redact \
                            registry sink_json sink_oom sink_report verdict)

@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "symbol/python/eval_parts.h"
 
 #define EVAL_NAME "_PyEval_EvalFrameDefault"
 #define EVAL_BYTES_MAX (1u << 20)   /* of a part; 3.12.1's has 51 KB */
 #define TOO_MANY (GMT_PY_EVAL_RANGES + 1) /* parts, or a part that is too large: the frames in it would not be known */
 #define SCAN_BYTES (1u << 16)
 #define SCAN_MAX (256u << 20)
-#define FAR_PARTS 8
-#define FAR_JUMPS_MIN 2             /* into the middle of a part: two are unlikely to be chance */
 
 /* The name of a symbol; "" if the symbol is not defined here. */
 static const char *name_of_symbol(const struct image_symbols *table, const Elf64_Sym *symbol)
@@ -85,59 +84,14 @@ static size_t add_named(const struct image *image, struct gmt_py_range *ranges, 
 	return count;
 }
 
-struct far_part {
-	uint64_t start, size;
-	unsigned int jumps;         /* to somewhere behind its start */
-};
-
-static void count_jump(const struct image *image, struct far_part *parts, uint64_t target)
+/* Adds the parts that only jumps lead to. */
+static size_t add_unnamed(const struct image *image, struct gmt_py_range *ranges, size_t count)
 {
-	uint64_t start, size;
+	struct gmt_py_range parts[EVAL_PARTS_MAX];
+	size_t found = eval_parts(image, &ranges[0], parts);
 
-	if (!image_code_at(image, target) || !image_fde(image, target, &start, &size))
-		return;
-	for (size_t i = 0; i < FAR_PARTS; i++) {
-		if (!parts[i].size) {
-			parts[i].start = start;
-			parts[i].size = size;
-		}
-		if (parts[i].start == start) {
-			parts[i].jumps += target != start;
-			return;
-		}
-	}
-}
-
-/* x86-64: 0f 80..8f rel32 is a conditional jump (Intel SDM, volume 2, Jcc). Each byte is tried as a jump: other
- * bytes seldom lead into the middle of a function, let alone twice. */
-static size_t add_far(const struct image *image, struct gmt_py_range *ranges, size_t count)
-{
-	struct far_part parts[FAR_PARTS] = { 0 };
-	struct gmt_py_range eval = ranges[0];
-	uint64_t size = eval.end - eval.start;
-	unsigned char *code;
-
-	if (image->machine != EM_X86_64)
-		return count;
-	code = xmalloc(size);
-	if (!image_read_at(image, eval.start, code, size))
-		size = 0;
-	for (uint64_t i = 0; i + 6 <= size; i++) {
-		uint64_t target;
-		int32_t rel;
-
-		if (code[i] != 0x0f || (code[i + 1] & 0xf0) != 0x80)
-			continue;
-		memcpy(&rel, code + i + 2, sizeof(rel));
-		target = eval.start + i + 6 + (uint64_t)(int64_t)rel;
-		if (!is_in_range(&eval, target))
-			count_jump(image, parts, target);
-	}
-	free(code);
-	for (size_t i = 0; i < FAR_PARTS; i++) {
-		if (parts[i].jumps >= FAR_JUMPS_MIN)
-			count = add_eval_range(ranges, count, parts[i].start, parts[i].size);
-	}
+	for (size_t i = 0; i < found; i++)
+		count = add_eval_range(ranges, count, parts[i].start, parts[i].end - parts[i].start);
 	return count;
 }
 
@@ -156,7 +110,7 @@ size_t pyfile_eval_ranges(const struct image *image, struct gmt_py_range ranges[
 	if (count != TOO_MANY)
 		count = add_named(image, ranges, count, &has_names);
 	if (count != TOO_MANY && !has_names)
-		count = add_far(image, ranges, count);
+		count = add_unnamed(image, ranges, count);
 	return count != TOO_MANY ? count : 0;
 }
 

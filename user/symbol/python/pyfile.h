@@ -22,7 +22,7 @@ size_t pyfile_symbols(const struct image *image, struct pyfile_symbol *symbols, 
 /*
  * Finds the eval function in vaddrs, with all parts that the compiler or BOLT put elsewhere. Returns how many ranges, 0
  * if the function is not in this file, or has too many or too large parts. Without .symtab the other parts are found by
- * conditional jumps into the middle of what the call frame information calls another function.
+ * jumps (eval_parts.h).
  */
 size_t pyfile_eval_ranges(const struct image *image, struct gmt_py_range ranges[GMT_PY_EVAL_RANGES]);
 
