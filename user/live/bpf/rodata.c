@@ -41,9 +41,9 @@ static uint32_t stack_memos(const struct gmt_config *config)
 	return config->block_stacks ? GMT_STACK_MEMOS_BLOCKS : GMT_STACK_MEMOS;
 }
 
-static uint32_t stack_walks(const struct gmt_config *config)
+uint32_t rodata_walks(const struct gmt_config *config, uint32_t cpus)
 {
-	uint32_t walks = GMT_STACK_WALKS_PER_CPU * (uint32_t)libbpf_num_possible_cpus();
+	uint32_t walks = GMT_STACK_WALKS_PER_CPU * cpus;
 
 	if (!config->stack_mode)
 		return 1;
@@ -99,8 +99,8 @@ int rodata_set(struct bpf_object *object, const struct gmt_config *config, uint6
 
 	whole.wake_bytes = ring_bytes / 4;
 	whole.stack_memos = stack_memos(config);
-	whole.stack_walks = stack_walks(config);
 	whole.cpus = (uint32_t)libbpf_num_possible_cpus();
+	whole.stack_walks = rodata_walks(config, whole.cpus);
 	err = set_rodata(object, &whole);
 	return err ? err : set_sizes(object, &whole, ring_bytes);
 }

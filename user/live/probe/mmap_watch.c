@@ -88,6 +88,17 @@ static enum bpf_perf_event_ret take_perf_record(void *arg, int cpu, struct perf_
 	return LIBBPF_PERF_EVENT_CONT;
 }
 
+/* Of the data of a ring, which has one page more. */
+static size_t ring_pages(uint64_t page_bytes)
+{
+	return page_bytes < RING_BYTES ? RING_BYTES / page_bytes : 1;
+}
+
+uint64_t watch_bytes(uint64_t page_bytes, uint32_t cpus)
+{
+	return cpus * (ring_pages(page_bytes) + 1) * page_bytes;
+}
+
 static int open_rings(struct watch *watch, uint64_t read_format)
 {
 	struct perf_event_attr attr = {
@@ -103,7 +114,7 @@ static int open_rings(struct watch *watch, uint64_t read_format)
 
 	/* A CPU may go offline before its ring is opened. */
 	for (int i = 0; i < TRIES && !watch->rings && (!i || errno == ENODEV); i++)
-		watch->rings = perf_buffer__new_raw(watch->map_fd, RING_BYTES / (size_t)sysconf(_SC_PAGESIZE), &attr,
+		watch->rings = perf_buffer__new_raw(watch->map_fd, ring_pages((uint64_t)sysconf(_SC_PAGESIZE)), &attr,
 						    take_perf_record, watch, NULL);
 	watch->has_counters = watch->rings && read_format;
 	return watch->rings ? 0 : -errno;

@@ -27,6 +27,9 @@ typedef void (*watch_cb)(const struct watch_mapping *mapping, void *arg);
 int watch_open(struct watch **watch);
 void watch_close(struct watch *watch);
 
+/* The memory that the rings of so many CPUs take. */
+uint64_t watch_bytes(uint64_t page_bytes, uint32_t cpus);
+
 /* A descriptor for poll or epoll: readable when there is something to read. */
 int watch_fd(const struct watch *watch);
 
