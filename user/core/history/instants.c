@@ -131,27 +131,12 @@ static void log_event(struct instants_process *ip, const struct delta *d)
 
 /* ---- windows ---- */
 
-static void copy_of_device(struct rangemap *to, const struct rangemap *from, int device)
-{
-	struct rangemap_pos pos = { 0 };
-	const struct range *r;
-
-	while ((r = rangemap_next(from, &pos)))
-		if (device == INSTANT_ALL_DEVICES || r->gpu == device)
-			rangemap_insert(to, r);
-}
-
 static void make_window(struct instants *all, struct instant *instant, const struct window *then)
 {
-	window_copy(&instant->window, then);
-	if (instant->device != INSTANT_ALL_DEVICES) {
-		rangemap_fini(&instant->window.segments);
-		rangemap_fini(&instant->window.blocks);
-		rangemap_init(&instant->window.segments);
-		rangemap_init(&instant->window.blocks);
-		copy_of_device(&instant->window.segments, &then->segments, instant->device);
-		copy_of_device(&instant->window.blocks, &then->blocks, instant->device);
-	}
+	if (instant->device == INSTANT_ALL_DEVICES)
+		window_copy(&instant->window, then);
+	else
+		window_copy_device(&instant->window, then, instant->device);
 	instant_cut(&instant->window, all->room < INSTANT_RANGES ? all->room : INSTANT_RANGES, &instant->left_out);
 	instant->is_made = true;
 	all->room -= ranges_of(&instant->window);

@@ -32,6 +32,14 @@ static void copy_ranges(struct rangemap *to, const struct rangemap *from)
 		rangemap_insert(to, r);
 }
 
+static void copy_unseen(struct window *to, const struct window *from)
+{
+	to->unseen = xcalloc(from->unseen_count + 1, sizeof(*to->unseen));
+	to->unseen_count = from->unseen_count;
+	if (from->unseen_count)
+		memcpy(to->unseen, from->unseen, from->unseen_count * sizeof(*to->unseen));
+}
+
 void window_copy(struct window *to, const struct window *from)
 {
 	uint64_t address;
@@ -43,10 +51,27 @@ void window_copy(struct window *to, const struct window *from)
 	copy_ranges(&to->blocks, &from->blocks);
 	while (hash_next(&from->asked, &pos, &address, &asked))
 		*(struct window_asked *)hash_put(&to->asked, address, NULL) = *(struct window_asked *)asked;
-	to->unseen = xcalloc(from->unseen_count + 1, sizeof(*to->unseen));
-	to->unseen_count = from->unseen_count;
-	if (from->unseen_count)
-		memcpy(to->unseen, from->unseen, from->unseen_count * sizeof(*to->unseen));
+	copy_unseen(to, from);
+}
+
+void window_copy_device(struct window *to, const struct window *from, int device)
+{
+	struct rangemap_pos segment = { 0 }, block = { 0 };
+	const struct window_asked *asked;
+	const struct range *r;
+
+	window_init(to);
+	while ((r = rangemap_next(&from->segments, &segment)))
+		if (r->gpu == device)
+			rangemap_insert(&to->segments, r);
+	while ((r = rangemap_next(&from->blocks, &block))) {
+		if (r->gpu != device || !rangemap_insert(&to->blocks, r))
+			continue;
+		asked = hash_get(&from->asked, r->base);
+		if (asked)
+			*(struct window_asked *)hash_put(&to->asked, r->base, NULL) = *asked;
+	}
+	copy_unseen(to, from);
 }
 
 bool window_is_joined(const struct range *a, const struct range *b)

@@ -45,6 +45,8 @@ struct window {
 void window_init(struct window *w);
 void window_free(struct window *w);
 void window_copy(struct window *to, const struct window *from);
+/* Copies the segments and blocks of one device. */
+void window_copy_device(struct window *to, const struct window *from, int device);
 
 /* Fills in the live memory. f: NULL where there is no framework. */
 void window_now(struct window *w, const struct process *p, const struct framework *f);
