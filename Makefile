@@ -127,7 +127,7 @@ CLI      := cli cli_commands cli_help cli_near cli_options cli_values
 TOP      := $(call in,cli,$(CLI)) \
             $(call in,commands,at_moment command_diff command_oom command_ranks command_records command_replay main) \
             attribution display dump_writer dumping ending events finish \
-            interact loading mapped memory_watch output_files outputs pager playback privileges progress \
+            interact loading mapped memory_watch output_clash output_files outputs pager playback privileges progress \
             rescan say session setup streamed_file targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(PARSE:%=user/parse/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) \

@@ -161,6 +161,34 @@ def output_fails():
         yield f"nobody reads: killed by signal {-result.returncode}"
 
 
+def outputs_clash(place):
+    """A recording stays whole when an output has its name, and two outputs have one name each, however they are spelled."""
+    folder = os.path.join(place, "clash")
+    os.mkdir(folder)
+    os.chmod(folder, 0o777)
+    path, twice = os.path.join(folder, "run.gmt"), os.path.join(folder, "twice")
+    with open(RECORDINGS[0], "rb") as file:
+        data = file.read()
+    with open(path, "wb") as file:
+        file.write(data)
+    os.chmod(path, 0o666)
+    os.symlink("run.gmt", os.path.join(folder, "link"))
+    dotted = os.path.join(folder, ".", "run.gmt")
+    for words in (("report", path, "--html", path), ("report", path, "--folded", dotted), ("replay", f"--json={path}", path),
+                  ("report", path, "--sqlite", os.path.join(folder, "link")), ("records", f"--json={path}", path),
+                  ("diff", RECORDINGS[0], f"{path}@peak", "--html", path), ("diff", path, RECORDINGS[0], "--html", dotted)):
+        yield from speaks(run(*words), 2, "is the recording that is read")
+        with open(path, "rb") as file:
+            if file.read() != data:
+                yield f"{' '.join(words)}: the recording is another"
+    yield from speaks(run("report", path, "--html", twice, "--folded", os.path.join(folder, ".", "twice")), 2, "two outputs")
+    yield from speaks(run("-o", path, "--html", dotted, "--", "true"), 125, "two outputs")
+    for other in ("/dev/null", twice):   # devices are for any number, and an old output is written again
+        result = run("report", path, "-q", "--html", other, "--folded", "/dev/null")
+        if result.returncode or result.stderr:
+            yield f"{other}: {result.stderr.strip()}"
+
+
 def descriptors_are_closed(place):
     """The file of the output does not get the number of a standard descriptor, which has other uses."""
     path = os.path.join(place, "list.json")
@@ -189,5 +217,6 @@ with tempfile.TemporaryDirectory(prefix="gmt-cli-") as place:
     tap.check("a truncated recording gives what is whole and says so; --strict makes it 5", truncated(place))
     tap.check("a damaged recording never crashes it or passes unnoticed", damaged(place))
     tap.check("a full disk or a closed pipe on standard output", output_fails())
+    tap.check("no output takes the place of a recording that is read, or of another output", outputs_clash(place))
     tap.check("closed standard descriptors are no place for files", descriptors_are_closed(place))
 tap.done()

@@ -91,6 +91,7 @@ TABLE = [
     ("commands/at_moment.c", "can_read_twice", "user", "asks whether an argument is a regular file"),
     ("commands/command_diff.c", "is_one_file", "user", "asks whether two arguments are one file"),
     ("commands/main.c", "fill_descriptors", "system", "/dev/null"),
+    ("output_clash.c", "locate_output", "user", "asks which file is at an output's or an input's path"),
     ("pager.c", "find_less", "system", "asks where less is"),
     ("pager.c", "run_less_safely", "system", "less in secure mode, for who has privileges"),
     ("pager.c", "run_pager", "user", "the pager of PAGER, or less, without privileges"),

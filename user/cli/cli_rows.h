@@ -128,7 +128,8 @@ OPTION('o', "output", "FILE", KEPT, FOR_STACKS | FOR_DIFF,
        " (see `RECORDINGS`), which only tracing writes. The suffixes of other files stand at the options that write"
        " these files, as `.pickle` at `--snapshot`."
        " Another suffix is refused. `-` is standard output for a recording; the report then goes to standard error."
-       " May be given several times, for several files.")
+       " May be given several times, for several files. No output may have the name of a recording that is read, or of"
+       " another output.")
 OPTION(0, "", "FILE", KEPT, 0, TAKES(take_file), "", "")
 OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, MEMBER(word, folded_by, .words = order_words, .initial = "live"),
        "live, peak, growth, old or allocated; default @",

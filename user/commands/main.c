@@ -19,6 +19,7 @@
 #include "display.h"
 #include "live/features/features.h"
 #include "live/select/cuda_list.h"
+#include "output_clash.h"
 #include "outputs.h"
 #include "pager.h"
 #include "privileges.h"
@@ -169,6 +170,8 @@ static int run_parsed(struct options *options, bool is_lent)
 	if (options->child)
 		at_quick_exit(fail_beside_command);
 	at_quick_exit(leave_screen);
+	if (output_clash(options))
+		return options->child ? GMT_EXIT_COMMAND_OURS : GMT_EXIT_USAGE;
 	if (outputs_open_format(options))
 		return options->child ? GMT_EXIT_COMMAND_OURS : GMT_EXIT_FAILURE;
 	out_init_fd(&out, options->format_fd ? options->format_fd : STDOUT_FILENO);
