@@ -66,31 +66,64 @@ function makeChooser(band) {
 	return life => isIn(life) && !others.has(bandOfLife(life));
 }
 
-// All events of what is shown, the earliest first: of a life its birth, and its end before the program's.
-function eventsOf(from, to) {
-	const rows = new Set(views[state.view].parts.map(part => part.row)), isChosen = makeChooser(chosenBand()), events = [];
+// All events of the page, the earliest first: of a life its birth, and its end before the program's.
+let allEvents = null;
+function readEvents() {
+	if (allEvents)
+		return allEvents;
+	allEvents = [];
 	for (const life of readLives()) {
-		if (!rows.has(life.part.row))
-			continue;
-		const isBorn = life.birth >= from && life.birth <= to;
-		const dies = life.death !== null && !["exec", "exit"].includes(ENDS[life.end]) && life.death >= from && life.death <= to;
-		if (!(isBorn || dies) || !isChosen(life) || (expression && !stackMatches(keyOfLife(life))))
-			continue;
-		if (isBorn)
-			events.push({ time: life.birth, sign: 1, life });
-		if (dies)
-			events.push({ time: life.death, sign: -1, life });
+		allEvents.push({ time: life.birth, sign: 1, life });
+		if (life.death !== null && !["exec", "exit"].includes(ENDS[life.end]))
+			allEvents.push({ time: life.death, sign: -1, life });
 	}
-	return events.sort((a, b) => a.time - b.time || a.sign - b.sign);
+	return allEvents.sort((a, b) => a.time - b.time || a.sign - b.sign);
+}
+
+// Whether the search finds a life. There are far fewer stack traces than lives: each is searched once.
+function makeFinder() {
+	const known = new Map();
+	return life => {
+		const pair = life.stack * data.stacks.length + life.asked;
+		if (!known.has(pair))
+			known.set(pair, !expression || stackMatches(keyOfLife(life)));
+		return known.get(pair);
+	};
+}
+
+// The events of what is shown.
+function eventsOf(from, to) {
+	const rows = new Set(views[state.view].parts.map(part => part.row)), isChosen = makeChooser(chosenBand()), isFound = makeFinder();
+	return readEvents().filter(({ time, life }) => time >= from && time <= to && rows.has(life.part.row) && isFound(life) &&
+		isChosen(life));
+}
+
+// So many of a list, which are the largest.
+function largestOf(list, count) {
+	const sizes = Float64Array.from(list, event => event.life.bytes).sort(), least = sizes[sizes.length - count];
+	let equal = count - list.reduce((sum, event) => sum + (event.life.bytes > least), 0);
+	return list.filter(({ life }) => life.bytes > least || (life.bytes === least && equal-- > 0));
+}
+
+// So many of a list, which are around a time.
+function nearestOf(list, count, time) {
+	const after = list.findIndex(event => event.time > time);
+	let from = after < 0 ? list.length : after, to = from;
+	while (to - from < count)
+		if (from && (to === list.length || time - list[from - 1].time <= list[to].time - time))
+			from--;
+		else
+			to++;
+	return list.slice(from, to);
 }
 
 // The span, and which events of it: with two instants the largest, else those that are nearest.
 function chooseEvents() {
 	const { a, b } = instants(), isSpan = state.a !== null && state.b !== null;
-	const all = isSpan ? eventsOf(a, b) : eventsOf(0, LENGTH);
-	const rank = isSpan ? (p, q) => q.life.bytes - p.life.bytes : (p, q) => Math.abs(p.time - b) - Math.abs(q.time - b);
-	const list = all.length > EVENTS_SHOWN ? all.slice().sort(rank).slice(0, EVENTS_SHOWN) : all;
-	return { list: list.sort((p, q) => p.time - q.time || p.sign - q.sign), count: all.length, isSpan };
+	const all = isSpan ? eventsOf(a, b) : eventsOf(0, LENGTH), count = all.length;
+	if (count <= EVENTS_SHOWN)
+		return { list: all, count, isSpan };
+	return { list: isSpan ? largestOf(all, EVENTS_SHOWN) : nearestOf(all, EVENTS_SHOWN, b), count, isSpan };
 }
 
 // ---- the table ----
