@@ -261,11 +261,12 @@ OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE | FOR_READING | FOR_DIFF,
        " second, and counts what gpumemtrace and the processes that read files for it have allocated; the ring buffer"
        " and the kernel's maps do not count. From 70 % of the size on, gpumemtrace gives up, in this order: the"
        " processes that read files (they are started again when they are needed), stack traces of new allocations, the"
-       " events of `--window` and of the page of `--html` (whose memory over time gets less exact, too), the names of"
-       " stack traces. The report says what was given up. The sums of bytes stay"
-       " exact. If the live allocations alone take as much, the tracing ends with an error, and the recording is"
-       " closed. `report`, `oom`, `diff` and `records` give nothing up: a recording that needs more ends the command"
-       " with an error.")
+       " events of `--window` and of the page of `--html`, the names of stack traces. The report says what was given"
+       " up. The sums of bytes stay exact. Memory over time (`--html`, `--perfetto`) gets at most 128M and at most an"
+       " eighth of the size, and an eighth of that once events are given up. The less room there is, the further apart"
+       " are the moments at which it is exact; processes that ended first may be left out. If the live allocations"
+       " alone take as much, the tracing ends with an error, and the recording is closed. `report`, `oom`, `diff` and"
+       " `records` give nothing up: a recording that needs more ends the command with an error.")
 OPTION(0, "oom-max", "N", EXPERT, FOR_TRACE, MEMBER(number, oom_max, .least = 1, .most = 100000, .initial = "16"),
        "write at most N dumps; default @",
        "Write at most *N* dumps in one session; the default is @. Dumps that are asked for with SIGUSR1 do not count.")
