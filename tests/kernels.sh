@@ -3,7 +3,8 @@
 # Boots Debian's kernels under qemu's emulation (no KVM) and runs the tree's binaries in them. Checks loading, totals,
 # stacks, late attach, what is left behind, and threads that preempt each other while they are traced. Prints TAP.
 #
-#   tests/kernels.sh [SUITE|SUITE-rt|newest|all|PACKAGE|arm64|arm64-16k ...]     bookworm trixie newest if none is given
+#   tests/kernels.sh [SUITE|SUITE-rt|newest|all|PACKAGE|arm64|arm64-16k|arm64-64k ...]
+#                    bookworm trixie newest if none is given
 #
 # tests/kernels/arm64.py has all words for arm64.
 # CHECKS="load preempt" makes only these checks; TOOLS names other binaries, which are to load, too (tests/clangs.sh).
@@ -21,6 +22,9 @@ skip() {
 [ "$(uname -m)" = x86_64 ] || skip "the kernels are for x86-64"
 case " $*" in
 *" arm64"*) export WITH_ARM64=1 ;;
+esac
+case " $* " in
+*" arm64-64k "*) export WITH_ARM64_64K=1 ;;
 esac
 WITH_KERNELS=1 tests/setup.sh >&2
 command -v apt-get >/dev/null 2>&1 || skip "apt-get is missing, which fetches the kernels"

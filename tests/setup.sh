@@ -6,7 +6,8 @@
 #   tests/setup.sh [STAMP]     touches STAMP at the end, for make; WITH_BROWSER=1 adds the browser of `make test`
 #                              (80 MB), WITH_BENCH=1 what `make bench` compares with,
 #                              WITH_KERNELS=1 what tests/kernels.sh boots kernels with,
-#                              WITH_ARM64=1 arm64's, too
+#                              WITH_ARM64=1 arm64's, too, and
+#                              WITH_ARM64_64K=1 what builds the kernel of which Debian has no package
 set -eu
 
 # package, and a program or a file (with wildcards) that shows that it is there
@@ -55,8 +56,16 @@ arm64='
 qemu-system-arm    qemu-system-aarch64
 gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc
 '
+arm64_64k='
+flex               flex
+bison              bison
+bc                 bc
+dwarves            pahole
+xz-utils           xz
+'
 [ -z "${WITH_KERNELS:-}" ] || extras="$extras$kernels"
 [ -z "${WITH_ARM64:-}" ] || extras="$extras$arm64"
+[ -z "${WITH_ARM64_64K:-}" ] || extras="$extras$arm64_64k"
 
 missing() {
 	# shellcheck disable=SC2086 # the wildcards are meant to be expanded

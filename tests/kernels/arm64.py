@@ -9,20 +9,26 @@ import shutil
 import subprocess
 import zlib
 
+import built
 import packages
 from packages import Unavailable
 
 ARCH = "arm64"
 CROSS = "aarch64-linux-gnu"
 SUITE = "trixie"
-# What can be asked for: suite, the metapackage of its kernel, and more arguments for qemu. `plain`: return addresses are
-# not signed, for the CPU lacks pointer authentication.
+CLOUD = "linux-image-cloud-arm64"
+# `plain`: return addresses are not signed, for the CPU lacks pointer authentication.
+PLAIN = {"variant": "plain", "arguments": ("-cpu", "max,pauth=off")}
+# The kernel sizes what is for each possible CPU, of which GH200 has 72; two of them run. Small files take whole pages.
+MANY_CPUS = {"variant": "72 CPUs", "arguments": ("-smp", "72", "-m", "4096"), "append": "maxcpus=2"}
+# What can be asked for: suite, the metapackage of its kernel (none: built.py builds one), and how its machine differs.
 WORDS = {
-    "arm64": (SUITE, "linux-image-cloud-arm64", ()),
-    "arm64-16k": (SUITE, "linux-image-arm64-16k", ()),
-    "arm64-plain": (SUITE, "linux-image-cloud-arm64", ("-cpu", "max,pauth=off")),
-    "arm64-bookworm": ("bookworm", "linux-image-cloud-arm64", ()),
-    "arm64-bookworm-plain": ("bookworm", "linux-image-cloud-arm64", ("-cpu", "max,pauth=off")),
+    "arm64": (SUITE, CLOUD, {}),
+    "arm64-16k": (SUITE, "linux-image-arm64-16k", {}),
+    "arm64-64k": (SUITE, None, MANY_CPUS),
+    "arm64-plain": (SUITE, CLOUD, PLAIN),
+    "arm64-bookworm": ("bookworm", CLOUD, {}),
+    "arm64-bookworm-plain": ("bookworm", CLOUD, PLAIN),
 }
 NEEDS = {f"{CROSS}-gcc": f"gcc-{CROSS}", "qemu-system-aarch64": "qemu-system-arm"}   # program: package
 # What the guest has of it (image.py), and what the build needs (tests/setup.sh).
@@ -117,11 +123,9 @@ def build(top, place, root):
 
 
 def kernel_of(archive, word):
-    suite, meta, arguments = WORDS[word]
-    kernel = packages.fetched(archive, archive.of_meta(word, suite, meta))
-    if arguments and isinstance(kernel, packages.Kernel):
-        return dataclasses.replace(kernel, variant="plain", arguments=arguments)
-    return kernel
+    suite, meta, machine = WORDS[word]
+    kernel = packages.fetched(archive, archive.of_meta(word, suite, meta)) if meta else built.kernel(archive, word, CROSS)
+    return dataclasses.replace(kernel, **machine) if isinstance(kernel, packages.Kernel) else kernel
 
 
 def find(folder, words):

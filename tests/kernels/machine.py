@@ -131,9 +131,11 @@ def booted(kernel, image, place, limit, append):
         with open(path, "wb"):
             pass
     qemu, tty, line, second = MACHINES[kernel.arch]
-    argv = [*qemu, *kernel.arguments, "-accel", "tcg,thread=multi", "-m", str(MEMORY_MIB), "-smp", str(CPUS), "-nodefaults", "-nographic",
-            "-no-reboot", "-monitor", "none", "-serial", "file:" + console, *(word.format(results) for word in second),
-            "-kernel", kernel.image(), "-initrd", image, "-append", f"console={tty} results={line} {APPEND} {append}"]
+    # The last of two arguments with one name holds.
+    argv = [*qemu, "-accel", "tcg,thread=multi", "-m", str(MEMORY_MIB), "-smp", str(CPUS), *kernel.arguments, "-nodefaults",
+            "-nographic", "-no-reboot", "-monitor", "none", "-serial", "file:" + console,
+            *(word.format(results) for word in second), "-kernel", kernel.image(), "-initrd", image,
+            "-append", f"console={tty} results={line} {APPEND} {kernel.append} {append}"]
     begin = time.monotonic()
     ending = watched(argv, (console, results), limit)
     text = text_of(console)

@@ -39,10 +39,11 @@ class Kernel:
     arch: str = ARCH
     variant: str = ""   # of the machine
     arguments: tuple = ()   # for qemu, beside those of every machine
+    append: str = ""    # to the kernel's command line
 
     @property
     def label(self):
-        return self.package + ("-" + self.variant if self.variant else "")
+        return self.package + ("-" + self.variant.replace(" ", "-") if self.variant else "")
 
     def file(self, *patterns):
         found = [path for pattern in patterns for path in glob.glob(os.path.join(self.folder, pattern))]
@@ -112,8 +113,8 @@ class Archive:
         return subprocess.run(argv, capture_output=True, text=True, check=False,
                               env={**os.environ, "APT_CONFIG": self.config, "LC_ALL": "C"}, **options)
 
-    def apt_get(self, *argv):
-        return self._apt("apt-get", "-q", *argv)
+    def apt_get(self, *argv, **options):
+        return self._apt("apt-get", "-q", *argv, **options)
 
     def _targets(self):
         """{suite: its lists}"""

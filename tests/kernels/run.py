@@ -34,6 +34,7 @@ CHECKS = {
     "native": "native stacks are those that libgcc finds, with return probes, in children and after an exec",
     "python": "Python frames are those of the program's traceback",
     "torch": "PyTorch's blocks",
+    "memory": "the tool's own memory is in its bounds",
     "late": "attached late, the sum is the same",
     "limits": "what a kernel lacks or refuses is left out and told",
     "end": "report and recording are complete soon after the end",

@@ -31,6 +31,10 @@ ASKED = os.path.join(os.path.dirname(HERE), "asked.json")
 END_SECONDS = 2                         # after which report and recording are complete, on the machine that asks
 MOST_SLOWER = 5                         # what an emulated machine, 10 to 40 times as slow, is allowed of that
 MOST_INCOMPLETE = 0.1                   # of the stacks: those from before the tables of a program that allocates at once
+MEMORY_MOST = {"full": 100, "block-stacks": 200}        # MiB of the tracer and its readers, beside so many processes
+PROCESSES = 21
+ROOM = {"STANDIN_MEM_MIB": "1000000"}   # of the stand-in's GPUs, for all of them at once
+MAPS_MOST = 64                          # MiB of all BPF maps then; the man page says what of it grows with the CPUs
 WALKED = ("full", "native", "block-stacks")
 NEXT_ID = {"programs": 11, "maps": 12, "links": 31}     # BPF_*_GET_NEXT_ID of include/uapi/linux/bpf.h
 BATCH = (("basic",), ("threads", "8", "300"), ("contexts",), ("pools",), ("vmm",), ("host",), ("arrays",), ("modules",),
@@ -165,6 +169,25 @@ class Guest:
     def torch(self):
         return self.cases(test_torch.loaded_later, test_torch.attached_late, test_torch.block_stacks)
 
+    def memory(self):
+        """The tool's own memory stays in its bounds beside as many programs as a GPU machine has had."""
+        facts, wrong = {}, []
+        for mode, most in MEMORY_MOST.items():
+            tool = lib.Tool("-a", *MODES[mode], options=tracing.SLOW).ready()
+            targets = [lib.Target("basic", hold="end", env=ROOM) for _ in range(PROCESSES)]
+            for target in targets:
+                target.wait("end")
+            tracing.more_views(tool, 2)
+            for target in targets:
+                target.go()
+                target.books()
+            report = tracing.stopped(tool)
+            own = facts[mode] = {name: round(report["own_memory"][name] / lib.MIB, 1) for name in ("most_bytes", "maps_bytes")}
+            seen = {process["pid"] for process in report["processes"]}
+            if own["most_bytes"] > most or not 16 < own["maps_bytes"] <= MAPS_MOST or seen != {t.pid for t in targets}:
+                wrong.append(f"{mode}: {own} MiB, at most {most} and {MAPS_MOST}; {len(seen)} processes were seen")
+        return facts, wrong + tracing.ended()
+
     def late(self):
         return self.cases(test_late.adds_up, test_late.held_adds_up)
 
@@ -216,7 +239,7 @@ class Guest:
 
     def run(self):
         self.tell(doing="start", facts={"release": os.uname().release, "version": os.uname().version,
-                                        "cpus": os.cpu_count(), "preemption": preempt.models()[0],
+                                        "cpus": os.cpu_count(), "possible_cpus": possible_cpus(), "preemption": preempt.models()[0],
                                         "page_bytes": os.sysconf("SC_PAGE_SIZE"), "signs_returns": signs_returns()})
         for name in self.asked["checks"]:
             check = getattr(self, name)
@@ -230,6 +253,12 @@ class Guest:
             clean()
             self.tell(check=name, wrong=wrong, facts=facts, seconds=round(time.monotonic() - begin, 1))
         self.tell(doing="end", facts={})
+
+
+def possible_cpus():
+    """As the kernel has it: "0-71"."""
+    with open("/sys/devices/system/cpu/possible", encoding="ascii") as file:
+        return file.read().strip()
 
 
 def signs_returns():
