@@ -79,7 +79,8 @@ CORE     := $(call in,terms,array_size cgroup_parts dropped frames gpus librarie
             $(call in,oom,oom_ask oom_dump oom_gpus oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read instant_cut instants \
                               view_instants window) \
-            $(call in,timeline,phase_spans series series_merge series_parts series_peak timeline timeline_room view_timeline) \
+            $(call in,timeline,phase_spans series series_merge series_of_key series_parts series_peak timeline \
+                               timeline_room view_timeline) \
             $(call in,lives,kept_lives largest_lives life_takers live_process live_table lives lives_alive \
                             lives_around view_lives) \
             $(call in,pipeline,pipeline) \

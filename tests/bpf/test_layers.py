@@ -3,9 +3,14 @@
 """Each layer works alone: without the NVIDIA kernel driver, without NVML, and with only some layers asked for."""
 import os
 import shutil
+import sys
+import tempfile
 
 import lib
 from lib import GPU_A, GPU_B, MIB, Target, Tool, check, equal, process_of, row_of, trace
+
+sys.path.insert(1, os.path.join(lib.TOP, "tests/cli"))
+import pagelib  # noqa: E402
 
 
 def no_driver():
@@ -43,12 +48,21 @@ def api_and_nvml():
 
 
 def kernel_alone():
-    """--layers kernel: exact physical bytes, nothing attributed"""
-    process, report, _ = trace("basic", tool=("--layers", "kernel"), clean=False,
-                               skip=("live", "peak", "allocs", "frees", "failed"))
+    """--layers kernel: exact physical bytes, nothing attributed; the page has the peak by line"""
+    with tempfile.TemporaryDirectory() as folder:
+        page = os.path.join(folder, "page.html")
+        process, report, _ = trace("basic", tool=("--layers", "kernel", "-o", page), clean=False,
+                                   skip=("live", "peak", "allocs", "frees", "failed"))
+        data = pagelib.data_of(page)
     equal(report["session"]["layers"], ["kernel"], "layers")
     for uuid in GPU_A, GPU_B:
         equal(row_of(process, uuid)["attributed"]["live_bytes"], 0, "attributed")
+    rows = next(p["rows"] for p in data["processes"] if p["pid"] == process["pid"])
+    for gpu, row in zip(process["gpus"], rows):
+        keys = row["calls"]["keys"]
+        equal(sum(key[2] for key in keys), gpu["physical"]["peak_bytes"], "the page's peak")
+        lines = {data["stacks"][key[0]][3] for key in keys}
+        check(any("basic.c" in line for line in lines), "the page's lines", lines)
 
 
 def wrong_layout_is_seen():

@@ -64,7 +64,7 @@ class Run:
         for (process, rows, _), shown in zip(named(self.view), self.page["processes"]):
             for (name, gpu), row in zip(rows, shown["rows"]):
                 for what, (series, *_) in SERIES.items():
-                    if row[series]:
+                    if row[series] and not (row["is_bare"] and series == "calls"):
                         self.rows[times_of(process), gpu["uuid"], what] = (name, row[series], frames_of(row[series]))
 
     def numbers_of(self):

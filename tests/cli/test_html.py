@@ -114,6 +114,15 @@ def drawn(row):
     return most
 
 
+def held_of(gpu, row):
+    """What the bands of a row add up to, where NVML tells no peak."""
+    if not row["is_bare"]:
+        return gpu["attributed"]
+    if gpu["physical"] and gpu["physical"]["peak_bytes"]:
+        return gpu["physical"]
+    return {"peak_bytes": row["calls"]["peak"], "live_bytes": gpu["nvml"]["used_bytes"]}
+
+
 def differences(path, page):
     """What the page's numbers and the report's do not share."""
     report, data = report_of(path), data_of(page)
@@ -123,12 +132,12 @@ def differences(path, page):
         for gpu, row in zip(process["gpus"], shown["rows"]):
             if not row["calls"]:
                 continue
-            frames = frames_of(row["calls"])
+            frames, held = frames_of(row["calls"]), held_of(gpu, row)
             for time, _, _, live, least, most, keys in frames:
                 if live != sum(keys) or not least <= live <= most or min(keys, default=0) < 0:
                     yield f"pid {process['pid']}: at {time} {live} is not the sum of {keys}, or not within its bounds"
-            if len(process["gpus"]) == 1 and row["calls"]["peak"] != gpu["attributed"]["peak_bytes"]:
-                yield f"pid {process['pid']}: peak {row['calls']['peak']}, not {gpu['attributed']['peak_bytes']}"
+            if len(process["gpus"]) == 1 and row["calls"]["peak"] != held["peak_bytes"]:
+                yield f"pid {process['pid']}: peak {row['calls']['peak']}, not {held['peak_bytes']}"
             if max((frame[3] for frame in frames if frame[0] >= begin_of(frames)), default=0) != row["calls"]["peak"]:
                 yield f"pid {process['pid']}: the highest frame is not the peak {row['calls']['peak']}"
             has_reserve = not row["blocks"] or any(key[3] for key in row["calls"]["keys"])  # else blocks are in no call's memory
@@ -140,8 +149,8 @@ def differences(path, page):
                 yield from (f"pid {process['pid']}: {text}" for text in wrong_iterations(gpu, row["blocks"]))
             if row["blocks"] and row["blocks"]["parts"]:
                 yield from (f"pid {process['pid']}: {text}" for text in wrong_uses(gpu, row["blocks"]))
-            if not process["exited"] and frames and frames[-1][3] != gpu["attributed"]["live_bytes"]:
-                yield f"pid {process['pid']}: live {frames[-1][3]}, not {gpu['attributed']['live_bytes']}"
+            if not process["exited"] and frames and frames[-1][3] != held["live_bytes"]:
+                yield f"pid {process['pid']}: live {frames[-1][3]}, not {held['live_bytes']}"
 
 
 def recordings():

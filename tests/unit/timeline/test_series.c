@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "core/timeline/series.h"
 #include "core/timeline/series_merge.h"
+#include "core/timeline/series_of_key.h"
 #include "core/timeline/series_parts.h"
 #include "core/timeline/series_peak.h"
 
@@ -421,6 +422,40 @@ static void room_comes_too_late(void **state)
 	series_fini(&s);
 }
 
+/* Levels have no sum: a series of one level has its frames, its bounds, and its peak, which had no frame. */
+static void one_key_alone(void **state)
+{
+	struct series s, one, none;
+
+	(void)state;
+	series_init(&s, 0);
+	s.has_no_sum = true;
+	series_set(&s, 0, 1, 40, 1 * SECOND);
+	series_set(&s, 0, 2, 500, 1 * SECOND);
+	series_set(&s, 0, 2, 600, 2 * SECOND);
+	series_moment(&s, SERIES_REQUEST, 0, 2 * SECOND + 1);
+	series_set(&s, 0, 1, 70, 3 * SECOND);
+	series_set(&s, 0, 1, 30, 3 * SECOND + 1);
+	series_close(&s);
+	one = series_of_key(&s, 1, 70, 3 * SECOND);
+	assert_true(one.key_count == 1 && one.keys[0].what == 1 && one.frame_count == 3);
+	assert_true(one.frames[0].live == 40 && one.frames[0].ts_ns == SECOND);
+	assert_true(one.frames[1].why == SERIES_REQUEST && one.frames[1].live == 40 && !one.frames[1].count);
+	assert_true(one.frames[2].live == 30 && one.frames[2].least == 30 && one.frames[2].most == 70);
+	assert_true(one.points[1].key == 0 && one.points[1].live == 30);
+	series_put_peak(&one);
+	assert_true(one.frame_count == 4 && one.frames[2].live == 70 && one.frames[2].ts_ns == 3 * SECOND);
+	assert_int_equal(series_at_peak(&one, 0), 70);
+	series_fini(&one);
+	one = series_of_key(&s, 2, 0, 0);
+	assert_true(one.sums.peak == 600 && one.sums.peak_ts_ns == 2 * SECOND + 1);
+	none = series_of_key(&s, 3, 0, 0);
+	assert_true(!none.key_count && !none.frame_count && !none.sums.peak);
+	series_fini(&one);
+	series_fini(&none);
+	series_fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +470,7 @@ int main(void)
 		cmocka_unit_test(parts_are_exact),
 		cmocka_unit_test(marks_leave_the_past),
 		cmocka_unit_test(room_comes_too_late),
+		cmocka_unit_test(one_key_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

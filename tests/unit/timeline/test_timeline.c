@@ -66,10 +66,10 @@ static void note_look(struct looks *all, const struct pipeline *pl, struct look 
 	all->list[all->count++] = look;
 }
 
-/* The device memory of calls: the row's stacks have kernel memory, too. */
-static uint64_t calls_of(const struct row *row)
+/* The device memory of calls: the row's stacks have kernel memory, too. Where no calls are traced, that alone. */
+static const struct view_level *calls_of(const struct process *p, unsigned int row)
 {
-	return row->attributed.live;
+	return process_has_calls(p) ? &p->account.rows[row].attributed : &p->account.rows[row].physical;
 }
 
 static void look_at(struct looks *all, const struct pipeline *pl, const struct process *p)
@@ -77,7 +77,7 @@ static void look_at(struct looks *all, const struct pipeline *pl, const struct p
 	const struct framework *f = frameworks_of(pl->frameworks, p);
 
 	for (unsigned int i = 0; i < p->account.count; i++)
-		note_look(all, pl, (struct look){ .p = p, .place = i, .live = calls_of(&p->account.rows[i]) });
+		note_look(all, pl, (struct look){ .p = p, .place = i, .live = calls_of(p, i)->live });
 	for (unsigned int i = 0; f && i < f->count; i++)
 		note_look(all, pl, (struct look){
 			.p = p, .place = i, .is_block = true, .live = f->devices[i].stacks.live });
@@ -136,8 +136,7 @@ static void check_process(struct looks *all, const struct pipeline *pl, const st
 			all->frames += tp->lines[i]->calls.frame_count;
 			assert_int_equal(tp->lines[i]->calls.unknown, 0);
 			/* Memory that moved has moved with its past in the account, but at that moment here. */
-			assert_true(tp->lines[i]->calls.sums.peak <= p->account.rows[i].attributed.peak ||
-				    p->account.count > 1);
+			assert_true(tp->lines[i]->calls.sums.peak <= calls_of(p, i)->peak || p->account.count > 1);
 		}
 	for (unsigned int i = 0; tp && i < tp->device_count; i++)
 		if (tp->devices[i]) {

@@ -37,6 +37,10 @@ enum delta_kind {
 	DELTA_RELEASE_FAILED,
 	DELTA_CALL,             /* call: has ended, or a release has begun; comes after all that the call changed */
 	DELTA_DRIVER_ALLOC,     /* driver: the kernel driver was asked for memory */
+	/* memory: the kernel driver gave memory that no call explains, or took it back; the class is CLASS_NONE */
+	DELTA_DRIVER_ADD,
+	DELTA_DRIVER_REMOVE,
+	DELTA_PHYSICAL,         /* what the kernel driver gave the process has changed; comes after those two */
 	DELTA_NVML,             /* row: NVML has told what the process has there */
 	DELTA_FRAMEWORK,        /* framework: a framework's record */
 	DELTA_DUMP,             /* dump: a dump's record, well-formed */

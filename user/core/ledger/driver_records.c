@@ -49,6 +49,28 @@ static void follow_physical(struct process *p, uint64_t ts_ns)
 		balance_physical(p, &p->account.rows[i], &physical);
 		level_set(&p->account.rows[i].physical, physical.total, ts_ns);
 	}
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_PHYSICAL, .p = p, .ts_ns = ts_ns });
+}
+
+static void give_booking(struct process *p, enum delta_kind kind, const struct rm_booking *b, int gpu, uint64_t ts_ns)
+{
+	if (!(p->out->wanted & DELTA_BIT(kind)))
+		return;
+	deltas_give(p->out, &(struct delta){
+		.kind = kind, .p = p, .ts_ns = ts_ns,
+		.memory = { .booking = { .row = account_row(&p->account, gpu), .class = CLASS_NONE,
+					 .stack_id = b->stack_id, .bytes = b->bytes, .ts_ns = b->ts_ns },
+			    .born_ns = b->ts_ns, .ordinal = ORDINAL_NONE },
+	});
+}
+
+/* Memory that turns out to lie on another GPU goes from one to the other. */
+static void give_bookings(struct process *p, const struct rm_booking *b, uint64_t ts_ns)
+{
+	if (b->kind != RM_BOOKING_ADD)
+		give_booking(p, DELTA_DRIVER_REMOVE, b, b->gpu, ts_ns);
+	if (b->kind != RM_BOOKING_REMOVE)
+		give_booking(p, DELTA_DRIVER_ADD, b, b->kind == RM_BOOKING_MOVE ? b->to : b->gpu, ts_ns);
 }
 
 /* Books the kernel's memory that no call explains, in the same stacks as the memory of calls. */
@@ -74,6 +96,7 @@ static void follow_bookings(struct process *p, uint64_t ts_ns)
 			stacks_move(stacks, to, b->stack_id, b->bytes, ts_ns);
 			break;
 		}
+		give_bookings(p, b, ts_ns);
 	}
 }
 

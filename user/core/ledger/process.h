@@ -161,6 +161,12 @@ static inline bool process_has_kernel(const struct process *p)
 	return p->session->hdr.size ? p->session->layers & GMT_LAYER_KERNEL : p->rm != NULL;
 }
 
+/* Whether calls of the CUDA driver were traced. */
+static inline bool process_has_calls(const struct process *p)
+{
+	return !p->session->hdr.size || p->session->layers & GMT_LAYER_API;
+}
+
 /* NVML or UVM says that the process uses the GPU. */
 void process_named(struct process *p, int gpu);
 

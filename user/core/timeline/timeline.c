@@ -55,6 +55,18 @@ static void see_resize(struct timeline *t, const struct delta *d)
 	add_bytes(t, d, d->memory.booking.row, d->memory.bytes);
 }
 
+/* Where calls are traced, their series has no room for what lies beside them. */
+static void see_driver(struct timeline *t, const struct delta *d)
+{
+	const struct booking *b = &d->memory.booking;
+	struct timeline_line *line = process_has_calls(d->p) ? NULL : timeline_put_line(t, d->p, b->row);
+
+	if (line && d->kind == DELTA_DRIVER_ADD)
+		series_add(&line->calls, b->stack_id, TIMELINE_DRIVER, b->bytes, d->ts_ns);
+	else if (line)
+		series_remove(&line->calls, b->stack_id, TIMELINE_DRIVER, b->bytes, d->ts_ns);
+}
+
 static struct timeline_process *known_process(struct timeline *t, const struct process *p)
 {
 	return p ? (struct timeline_process *)timeline_find(t, p) : NULL;
@@ -152,7 +164,29 @@ static void set_levels(struct timeline *t, struct timeline_process *tp, uint64_t
 	}
 }
 
-/* A call has ended, and all that it changed is known; or NVML has told its number. */
+/* A GPU has a line also where no call is seen. What lies on no known GPU has none: that mostly shows later. */
+static void begin_lines(struct timeline *t, const struct process *p)
+{
+	for (unsigned int i = 0; i < p->account.count; i++) {
+		const struct row *row = &p->account.rows[i];
+
+		if (row->gpu != GPU_UNKNOWN && (row->physical.live || row->nvml.used))
+			timeline_put_line(t, p, i);
+	}
+}
+
+/* What is known beside the calls has changed. */
+static void see_level(struct timeline *t, const struct delta *d)
+{
+	struct timeline_process *tp;
+
+	begin_lines(t, d->p);
+	tp = known_process(t, d->p);
+	if (tp)
+		set_levels(t, tp, d->ts_ns);
+}
+
+/* A call has ended, and all that it changed is known. */
 static void see_call(struct timeline *t, const struct delta *d)
 {
 	struct timeline_process *tp = known_process(t, d->p);
@@ -172,7 +206,9 @@ static void add_moment(struct series *s, const void *arg)
 {
 	const struct moment *moment = arg;
 
-	series_moment(s, moment->why, 0, moment->ts_ns);
+	/* A baseline is when the series changed last: there is none before its first change. */
+	if (moment->ts_ns || s->now_ns)
+		series_moment(s, moment->why, 0, moment->ts_ns);
 }
 
 static void see_moment(struct timeline *t, const struct delta *d)
@@ -268,7 +304,10 @@ static void (*const seers[DELTA_COUNT])(struct timeline *t, const struct delta *
 	[DELTA_BLOCK_LOST] = see_block,
 	[DELTA_BLOCK_BACK] = see_block,
 	[DELTA_CALL] = see_call,
-	[DELTA_NVML] = see_call,
+	[DELTA_DRIVER_ADD] = see_driver,
+	[DELTA_DRIVER_REMOVE] = see_driver,
+	[DELTA_PHYSICAL] = see_level,
+	[DELTA_NVML] = see_level,
 	[DELTA_RANGE] = see_range,
 	[DELTA_MARK] = see_moment,
 	[DELTA_WINDOW] = see_window,

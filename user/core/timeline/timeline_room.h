@@ -25,7 +25,7 @@ struct frameworks;
 struct process;
 
 struct timeline_line {
-	struct series calls;     /* what: enum gmt_class */
+	struct series calls;     /* what: enum gmt_class, TIMELINE_DRIVER */
 	struct series levels;    /* stack_id: 0 */
 };
 

@@ -6,6 +6,8 @@
 
 #include "base/xalloc.h"
 #include "core/framework/framework.h"
+#include "core/ledger/process.h"
+#include "core/timeline/series_of_key.h"
 #include "core/timeline/series_parts.h"
 #include "core/timeline/series_peak.h"
 
@@ -62,6 +64,24 @@ static void show_calls(struct series *s, struct by_stack *b, const struct hash *
 
 	series_put_peak(&copy);
 	move_series(&copy, b, segments, out);
+}
+
+/* Where no call was seen: what the kernel gave, or else NVML's number. */
+static void show_bare(struct series *levels, const struct row *row, struct by_stack *b, struct view_series *out)
+{
+	bool has_physical = row->physical.peak;
+	struct series bare;
+
+	series_close(levels);
+	bare = series_of_key(levels, has_physical ? TIMELINE_PHYSICAL : TIMELINE_NVML, row->physical.peak,
+			     row->physical.peak_ts_ns);
+	for (uint32_t i = 0; i < bare.key_count; i++)
+		bare.keys[i].what = has_physical ? TIMELINE_DRIVER : TIMELINE_TOLD;
+	series_put_peak(&bare);
+	move_series(&bare, b, NULL, out);
+	bare.frames = NULL;
+	bare.points = NULL;
+	series_fini(&bare);
 }
 
 /* The sum of levels has no meaning, and no peak. */
@@ -127,9 +147,13 @@ struct view_timeline *view_over_time(const struct timeline *t, const struct proc
 	if (!has_line)
 		return NULL;
 	out = xcalloc(1, sizeof(*out));
-	show_calls(&tp->lines[row]->calls, b, framework_segment_stacks(f), &out->calls);
-	show_levels(&tp->lines[row]->levels, &out->levels);
 	out->has_blocks = ordinal < tp->device_count && tp->devices[ordinal];
+	out->is_bare = !process_has_calls(p) || (!tp->lines[row]->calls.key_count && !out->has_blocks);
+	if (out->is_bare && !tp->lines[row]->calls.key_count)
+		show_bare(&tp->lines[row]->levels, &p->account.rows[row], b, &out->calls);
+	else
+		show_calls(&tp->lines[row]->calls, b, framework_segment_stacks(f), &out->calls);
+	show_levels(&tp->lines[row]->levels, &out->levels);
 	if (out->has_blocks) {
 		show_blocks(tp->devices[ordinal], b, f, frames, ordinal, &out->blocks);
 		out->phases = phase_spans_view(&tp->devices[ordinal]->phases);

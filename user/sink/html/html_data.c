@@ -120,6 +120,8 @@ static json_t *page_classes(void)
 
 	for (unsigned int i = 0; i < GMT_CLASS_COUNT; i++)
 		js_append(list, js_word(gmt_class_text(i)));
+	js_append(list, js_word("by the kernel driver, no call seen"));   /* TIMELINE_DRIVER */
+	js_append(list, js_word("by nvidia-smi, no call seen"));          /* TIMELINE_TOLD */
 	return list;
 }
 
@@ -198,6 +200,7 @@ static json_t *page_row(const struct view *view, const struct view_row *row)
 	return JS_OBJECT({ "gpu", js_word(text_gpu(view, row->gpu).s) },
 			 { "ordinal", js_word(text_ordinal(view, row).s) },
 			 { "gpu_name", js_word(gpu ? gpu->name : "") }, { "total", js_u64(gpu ? gpu->total_bytes : 0) },
+			 { "is_bare", json_boolean(t && t->is_bare) },
 			 { "calls", t ? html_series(view, &t->calls) : json_null() },
 			 { "levels", t ? html_series(view, &t->levels) : json_null() },
 			 { "blocks", t && t->has_blocks ? html_series(view, &t->blocks) : json_null() },

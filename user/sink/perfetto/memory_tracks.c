@@ -263,20 +263,29 @@ static void show_phases(struct trace_writer *w, uint64_t process_track, const st
 	}
 }
 
+static void show_allocated(struct trace_writer *w, uint64_t process_track, const struct view_proc *proc,
+			   const struct view_series *calls, const char *gpu)
+{
+	struct counter classes[GMT_CLASS_COUNT] = { { 0 } };
+
+	show_sum(w, process_track, calls, gpu, "allocated");
+	show_bounds(w, process_track, proc->attach_ts_ns, calls, gpu, "allocated");
+	add_key_counters(w, process_track, gpu, calls, GMT_CLASS_COUNT, class_text, classes);
+	for (uint32_t i = 0; i < calls->key_count; i++)
+		classes[calls->keys[i].what].peak += calls->keys[i].at_peak;
+	for (unsigned int class = 0; class < GMT_CLASS_COUNT; class++)
+		set_peak(&classes[class], classes[class].peak, calls->peak_ts_ns);
+	show_key_counters(w, calls, GMT_CLASS_COUNT, classes);
+}
+
 void memory_tracks(struct trace_writer *w, uint64_t process_track, const struct view_proc *proc,
 		   const struct view_row *row, const char *gpu)
 {
 	const struct view_timeline *t = row->timeline;
-	struct counter classes[GMT_CLASS_COUNT] = { { 0 } }, levels[TIMELINE_LEVEL_COUNT] = { { 0 } };
+	struct counter levels[TIMELINE_LEVEL_COUNT] = { { 0 } };
 
-	show_sum(w, process_track, &t->calls, gpu, "allocated");
-	show_bounds(w, process_track, proc->attach_ts_ns, &t->calls, gpu, "allocated");
-	add_key_counters(w, process_track, gpu, &t->calls, GMT_CLASS_COUNT, class_text, classes);
-	for (uint32_t i = 0; i < t->calls.key_count; i++)
-		classes[t->calls.keys[i].what].peak += t->calls.keys[i].at_peak;
-	for (unsigned int class = 0; class < GMT_CLASS_COUNT; class++)
-		set_peak(&classes[class], classes[class].peak, t->calls.peak_ts_ns);
-	show_key_counters(w, &t->calls, GMT_CLASS_COUNT, classes);
+	if (!t->is_bare)
+		show_allocated(w, process_track, proc, &t->calls, gpu);
 	add_key_counters(w, process_track, gpu, &t->levels, TIMELINE_LEVEL_COUNT, level_text, levels);
 	set_peak(&levels[TIMELINE_PHYSICAL], row->physical.peak, row->physical.peak_ts_ns);
 	set_peak(&levels[TIMELINE_RESERVED], row->torch.reserved.peak, row->torch.reserved.peak_ts_ns);

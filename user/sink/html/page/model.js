@@ -16,14 +16,15 @@ function gpuName(row) {
 // ---- views ----
 
 function makeViews() {
-	const views = [], byGpu = new Map();
+	const views = [], bare = [], byGpu = new Map();
 	data.processes.forEach((process, p) => process.rows.forEach((row, r) => {
 		if (!row.calls || !(row.calls.frame_count || row.blocks))
 			return;
 		const part = { process, row, p, r };
-		views.push({ name: processName(process) + ", " + gpuName(row), parts: [part], total: row.total });
+		(row.is_bare ? bare : views).push({ name: processName(process) + ", " + gpuName(row), parts: [part], total: row.total });
 		byGpu.set(row.gpu, [...(byGpu.get(row.gpu) || []), part]);
 	}));
+	views.push(...bare);
 	const parts = views.flatMap(view => view.parts);
 	for (const [gpu, list] of byGpu)
 		if (list.length > 1)
@@ -47,8 +48,14 @@ function framesOf(key) {
 	return key[4] === key[0] ? frames : [...frames, ...data.stacks[key[4]][0]];
 }
 
+// Where no call was seen, memory without a stack trace is what the kernel, or nvidia-smi, says.
+function lineName({ row }, key) {
+	const stack = data.stacks[key[4]];
+	return row.is_bare && !stack[0].length ? data.classes[key[1]] : stackText(stack);
+}
+
 const namers = {
-	"line": (part, key) => stackText(data.stacks[key[4]]),
+	"line": lineName,
 	"stack trace": (part, key) => stackText(data.stacks[key[0]]) + "  #" + key[0],
 	"owner": (part, key) => data.owners[data.stacks[key[0]][1]],
 	"module": (part, key) => {
