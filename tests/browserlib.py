@@ -15,7 +15,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 # No sandbox: tests run as root, and open only files that they made.
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
            "--no-first-run", "--disable-extensions", "--hide-scrollbars", "--force-device-scale-factor=1")
-KEYS = {"End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Escape": 27, "Enter": 13}
+KEYS = {"Tab": 9, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Escape": 27, "Enter": 13}
 
 
 class Unavailable(Exception):

@@ -221,6 +221,8 @@ def in_browser(folder, spoiled):
         numbers(browser, folder)
         filters(browser, folder)
         keys(browser)
+        check("one stop of Tab holds all rows", browser.run("document.querySelectorAll('#rows tr[tabindex=\"0\"]').length === 1 && "
+                                                             "document.querySelectorAll('#rows tr.stop').length > 1"))
         check("no error in the console, and nothing is asked of a network", not browser.errors, browser.errors)
 
 

@@ -107,7 +107,7 @@ def events(browser):
 def leads(browser):
     settled(browser, "Nearest to")
     said = browser.run("document.querySelector('#events').previousSibling.innerText")
-    check("the page tells what it leaves out", re.search(r"has \d+ allocations, .* [1-9]\d+ others are left out \(--events=all", said), said)
+    check("the page tells what it leaves out", re.search(r"has \d+ allocations, .* [1-9]\d+ others are left out \(gpumemtrace report --events=all", said), said)
     times = [float(row[0].split()[0]) for row in events(browser)]
     highest = float(re.search(r"Nearest to ([\d.]+) s", said).group(1))
     check("without an instant, the events are those around the highest moment",

@@ -172,6 +172,40 @@ def keys(browser, page):
     check("and the row keeps the focus", browser.run("document.activeElement === document.querySelector('tr.chosen')"))
 
 
+def row_with_focus(browser, selector):
+    """(its number, how many there are); -1: none has the focus."""
+    return browser.run(f"(rows => [rows.indexOf(document.activeElement), rows.length])([...document.querySelectorAll('{selector}')])")
+
+
+def stops(browser, page):
+    """Tab goes through the whole page in a few steps, with one in each table; keys go from row to row there."""
+    fresh(browser, page)
+    browser.until("document.querySelectorAll('#events tbody tr').length > 20")
+    seen, steps = {".frame": [], "#below tbody tr": [], "#events tbody tr": []}, 0
+    while not seen["#events tbody tr"] and steps < 60:
+        browser.key("Tab")
+        steps += 1
+        for selector, list_ in seen.items():
+            at, count = row_with_focus(browser, selector)
+            list_.extend([(at, count)] if at >= 0 else [])
+    check("each table and the flame graph is one stop of Tab", all(len(list_) == 1 and list_[0][1] > 5 for list_ in seen.values()),
+          (steps, seen))
+    moved = []
+    for key in "ArrowDown", "ArrowDown", "ArrowUp", "End", "PageUp", "ArrowDown", "Home":
+        browser.key(key)
+        moved.append(row_with_focus(browser, "#events tbody tr")[0])
+    last = seen["#events tbody tr"][0][1] - 1
+    check("arrows, pages, Home and End go from row to row", moved == [1, 2, 1, last, last - 10, last - 9, 0], moved)
+    check("and no key of the page's", "chosen" not in kept(browser), kept(browser))
+    browser.key("ArrowDown")
+    row = browser.run("document.activeElement.dataset.key")
+    browser.key("Enter")
+    settled(browser, "kept.chosen")
+    browser.until("document.querySelectorAll('#events tbody tr').length > 0")
+    check("Enter follows, and the next Tab comes back to that row", browser.run(
+        f"document.querySelector('#events [tabindex=\"0\"]').dataset.key === {json.dumps(row)}"))
+
+
 def frames(browser):
     return browser.run("[...document.querySelectorAll('.frame')].map(frame => frame.title.split('\\n')[0])")
 
@@ -219,7 +253,7 @@ def main():
         with browserlib.Browser() as browser, tempfile.TemporaryDirectory(prefix="gmt-input-") as folder:
             all_open(browser, folder)
             page = os.path.join(folder, os.path.basename(LEAK) + ".html")
-            for use in pointer, time_moves, keys, flame:
+            for use in pointer, time_moves, keys, stops, flame:
                 use(browser, page)
             views(browser, os.path.join(folder, os.path.basename(TWO_GPUS) + ".html"))
             any_address(browser, page)

@@ -20,7 +20,8 @@ const said = make("span", bar, "", { class: "dim", role: "status" });
 const below = make("div", front, undefined, { id: "below", class: "compare" });
 const list = make("table", make("section", below, undefined, { "aria-label": "table" }), undefined, { id: "rows" });
 const detail = make("section", below, undefined, { "aria-label": "the chosen row", id: "detail" });
-make("p", front, "Keys: up and down choose a row; g is the next table, v the next process, f the next choice of rows, s sorts by " +
+make("p", front, "Keys: up and down choose a row; in the table the arrows, Home and End go from row to row, and Enter " +
+	"chooses one; g is the next table, v the next process, f the next choice of rows, s sorts by " +
 	"the next column, r turns the order; / searches; t is dark or light; Escape shows all.", { id: "help", class: "dim" });
 
 // ---- what is shown ----
@@ -76,7 +77,7 @@ function makeBars(line, row, most) {
 }
 
 function makeRow(body, row, number, most) {
-	const line = make("tr", body, undefined, { tabindex: 0, "data-key": number });
+	const line = make("tr", body, undefined, { class: "stop", "data-key": number });
 	columns.forEach(column => makeCell(line, column, row));
 	makeBars(line, row, most);
 	const name = make("td", line, row.name);
@@ -84,7 +85,7 @@ function makeRow(body, row, number, most) {
 		make("span", name, row.state, { class: "ground" });
 	line.classList.toggle("chosen", number === state.chosen);
 	line.onclick = () => choose(number);
-	line.onkeydown = event => event.key === "Enter" && choose(number);
+	listenToEnter(line, () => choose(number));
 }
 
 function makeHead(head) {
@@ -214,7 +215,7 @@ function totalLine(body, cells, name, scope) {
 	if (scope !== undefined) {
 		line.tabIndex = 0;
 		line.onclick = () => changeScope(scope);
-		line.onkeydown = event => event.key === "Enter" && changeScope(scope);
+		listenToEnter(line, () => changeScope(scope));
 	}
 }
 
@@ -302,6 +303,7 @@ scopeChoice.onchange = () => changeScope(+scopeChoice.value);
 filterChoice.onchange = () => changeFilter(filterChoice.value);
 search.oninput = () => set({ search: search.value });
 reset.onclick = showAll;
+listenToStops(list);
 listenTo({
 	ArrowUp: () => chooseNext(-1), ArrowDown: () => chooseNext(1),
 	g: () => changeTable(next(tablesOf(scopes[state.scope]), state.table)),

@@ -141,7 +141,8 @@ function livedText(life) {
 }
 
 function makeEvent(body, { time, sign, life }) {
-	const line = make("tr", body, undefined, { tabindex: 0, class: sign > 0 ? "born" : "died" });
+	const line = make("tr", body, undefined, { class: sign > 0 ? "born stop" : "died stop" });
+	line.dataset.key = [time, sign, life.bytes, life.stack].join(" ");
 	const owner = data.owners[data.stacks[life.stack][1]];
 	for (const text of [secondsText(time), (sign > 0 ? "+" : "-") + bytesText(life.bytes), useOf(life), livedText(life),
 		gpuName(life.part.row), owner])
@@ -155,7 +156,7 @@ function makeEvent(body, { time, sign, life }) {
 		set({ chosen: band ? band.name : null });
 	};
 	line.onclick = go;
-	line.onkeydown = event => event.key === "Enter" && go();
+	listenToEnter(line, go);
 	line.onmouseenter = () => {
 		state.cursor = time;
 		redrawOverlay();
@@ -189,7 +190,7 @@ function leftOutText(chosen) {
 		left.push(data.lives_left_out + " allocations are of processes or GPUs that are not on this page.");
 	else if (data.lives_left_out)
 		left.push("The page has " + data.life_count + " allocations, those around the moments above and the largest; " +
-			data.lives_left_out + " others are left out (--events=all writes all)" +
+			data.lives_left_out + " others are left out (gpumemtrace report --events=all, from a recording, writes all)" +
 			(around ? ", at most " + around + " of them around these moments, for want of room." : "."));
 	if (moments)
 		left.push(moments + " other moments have no events.");
@@ -198,7 +199,7 @@ function leftOutText(chosen) {
 	return left.join(" ");
 }
 
-function showEvents() {
+function fillEvents() {
 	const { b, names } = instants(), chosen = chooseEvents();
 	eventTable.replaceChildren();
 	eventLinks.replaceChildren("Events around: ");
@@ -211,6 +212,10 @@ function showEvents() {
 	for (const text of ["time", "bytes", "use", "life", "GPU", "owner", "line"])
 		make("th", head, text);
 	chosen.list.forEach(event => makeEvent(body, event));
+}
+
+function showEvents() {
+	refill(eventTable, fillEvents);
 }
 
 // The page is drawn before its events are read.

@@ -75,7 +75,7 @@ function findPath(root, path) {
 const WARM = ["#e8743b", "#eda24b", "#e0883f", "#f0b860"], COOL = ["#9db4c8", "#aabfd0", "#b5c7d6"];
 
 function makeNode({ node, path, x, width, depth }, root) {
-	const box = make("button", flame, width > 0.03 ? node.name : "", { class: "frame" });
+	const box = make("button", flame, width > 0.03 ? node.name : "", { class: "frame stop" });
 	const part = (100 * node.bytes / root.bytes).toFixed(1), colours = node.isOwn ? WARM : COOL;
 	box.dataset.key = path;
 	box.title = node.name + "\n" + bytesText(node.bytes) + ", " + part + " %";

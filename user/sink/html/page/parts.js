@@ -76,8 +76,9 @@ const bounds = make("p", front, undefined, { class: "dim" });
 const help = make("p", front, "Drag: two instants, A and B. Shift and drag, or the wheel: zoom; the wheel to the side, or Shift and the " +
 	"wheel: pan. Keys: left and right move, with Shift they pan; up and down choose a band; + and - zoom; a and b set " +
 	"the instants; p is the peak; g groups; v is the next view; f is the next flame graph; l hides libraries; " +
-	"s goes to the segments, where the arrows go from segment to segment and from block to gap, and Enter " +
-	"chooses the block's band; e goes to the single events; / searches; t is dark or light; Escape shows all.",
+	"in a table the arrows, Home and End go from row to row, and Enter follows; s goes to the segments, " +
+	"where the arrows go from segment to segment and from block to gap, and Enter chooses the block's band; " +
+	"e goes to the single events; / searches; t is dark or light; Escape shows all.",
 	{ id: "help", class: "dim" });
 
 // The longest part comes last, behind the report's text.

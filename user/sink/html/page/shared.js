@@ -91,10 +91,50 @@ function set(change) {
 	update();
 }
 
+// ---- one stop of Tab for all rows of a table: there the keys go from row to row ----
+
+const MOVES = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
+
+function stopsOf(parent) {
+	return [...parent.querySelectorAll(".stop")];
+}
+
+// The row that had the focus last is the stop, or else the first one.
+function keepOneStop(parent) {
+	const rows = stopsOf(parent), stop = rows.find(row => row.dataset.key === parent.dataset.stop) || rows[0];
+	rows.forEach(row => row.tabIndex = row === stop ? 0 : -1);
+}
+
+// A handler that returns false would keep Tab in the row.
+function listenToEnter(row, act) {
+	row.onkeydown = event => {
+		if (event.key === "Enter")
+			act();
+	};
+}
+
+function listenToStops(parent, moves = MOVES) {
+	parent.addEventListener("focusin", ({ target }) => {
+		if (target.classList.contains("stop")) {
+			parent.dataset.stop = target.dataset.key;
+			keepOneStop(parent);
+		}
+	});
+	parent.addEventListener("keydown", event => {
+		if (!moves[event.key] || !event.target.classList.contains("stop") || event.ctrlKey || event.metaKey || event.altKey)
+			return;
+		const rows = stopsOf(parent), at = rows.indexOf(event.target) + moves[event.key];
+		event.preventDefault();
+		event.stopPropagation();
+		rows[Math.max(0, Math.min(rows.length - 1, at))].focus();
+	});
+}
+
 // Fills a part of the page again. What had the focus has it afterwards.
 function refill(parent, fill) {
 	const active = document.activeElement, key = parent.contains(active) ? active.dataset.key : undefined;
 	fill();
+	keepOneStop(parent);
 	const same = key === undefined ? null : [...parent.querySelectorAll("[data-key]")].find(one => one.dataset.key === key);
 	if (same)
 		same.focus({ preventScroll: true });

@@ -63,6 +63,8 @@ showAbout();
 makeVerdict();
 if (model) {
 	listenTo(KEYS);
+	[table, eventTable].forEach(one => listenToStops(one));
+	listenToStops(flame, { ...MOVES, ArrowLeft: -1, ArrowRight: 1 });
 	new ResizeObserver(redraw).observe(canvas);
 	new ResizeObserver(drawSegments).observe(placedBox);
 	matchMedia("(prefers-color-scheme: dark)").onchange = redraw;

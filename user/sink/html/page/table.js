@@ -8,7 +8,7 @@ function makeCells(line, numbers) {
 }
 
 function makeRow(body, row, style) {
-	const line = make("tr", body, undefined, { tabindex: 0 });
+	const line = make("tr", body, undefined, { class: "stop" });
 	makeCells(line, [row.a, row.b, row.b - row.a, row.band.peak]);
 	const cell = make("td", line), swatch = make("span", cell, undefined, { class: "swatch" });
 	swatch.style.background = colourOf(row.band, style);
@@ -18,7 +18,7 @@ function makeRow(body, row, style) {
 	line.dataset.band = line.dataset.key = row.band.name;
 	line.classList.toggle("chosen", row.band.name === state.chosen);
 	line.onclick = () => choose(row.band.name);
-	line.onkeydown = event => event.key === "Enter" && choose(row.band.name);
+	listenToEnter(line, () => choose(row.band.name));
 }
 
 function fillTable() {
