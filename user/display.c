@@ -361,17 +361,20 @@ struct stage *display_screen(struct display *display)
 
 #define NO_REPORT 2      /* this many -q: people want only the files */
 
-int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
-		   size_t note_count, const char *dump, uint64_t *lost)
+void display_set_notes(struct display *display, const char *const *notes, size_t note_count, const char *dump)
+{
+	display->opts.notes = notes;
+	display->opts.note_count = note_count;
+	display->opts.dump = dump;
+}
+
+int display_report(struct display *display, const struct pipeline *pipeline, uint64_t *lost)
 {
 	struct view_request request = outputs_request(display->options, display->attribution);
 	struct view view;
 
 	display->may_wait = true;
 	display_leave(display);
-	display->opts.notes = notes;
-	display->opts.note_count = note_count;
-	display->opts.dump = dump;
 	view_build(pipeline, &request, &view);
 	*lost = view_lost(&view);
 	display->opts.made_ns = outputs_now();

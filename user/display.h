@@ -46,12 +46,14 @@ void display_take_signals(const struct display *display, int signal_fd);
 bool display_rescue(void);
 void display_leave_at_once(void);
 
-/* Shows the final report, with the sentences that belong to it, and the dump to read next (NULL: none). 0 or -errno.
- * *lost: the count of view_lost(). */
-int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
-		   size_t note_count, const char *dump, uint64_t *lost);
+/* What belongs to the report and to the files: sentences, and the dump to read next (NULL: none). They must last until
+ * all of these are made. */
+void display_set_notes(struct display *display, const char *const *notes, size_t note_count, const char *dump);
 
-/* Writes the files (output_files.h). The notes of an earlier report must still exist. 0, or -errno after a sentence. */
+/* Shows the final report. 0 or -errno. *lost: the count of view_lost(). */
+int display_report(struct display *display, const struct pipeline *pipeline, uint64_t *lost);
+
+/* Writes the files (output_files.h). 0, or -errno after a sentence. */
 int display_files(const struct display *display, const struct pipeline *pipeline);
 
 #endif

@@ -261,8 +261,8 @@ int session_finish(struct session *session)
 	dumping_finish(session->dumping, stream_now_ns(), SESSION_DUMPS_NS);
 	if (note[0])
 		notes.list[notes.count++] = note;
-	shown = display_report(session->display, session->stream.pipeline, notes.list, notes.count,
-			       dumping_newest(session->dumping), &lost);
+	display_set_notes(session->display, notes.list, notes.count, dumping_newest(session->dumping));
+	shown = display_report(session->display, session->stream.pipeline, &lost);
 	err = shown ?: err;
 	session->output_error = session->output_error ?: err;
 	/* A report that could not be written did not say the notes either. */

@@ -15,6 +15,7 @@ import browserlib  # noqa: E402
 
 KERNEL = os.path.join(TOP, "tests/data/h200x2-ioctls-native.gmt")
 NVML = os.path.join(TOP, "tests/data/kept/synthetic-neighbours.gmt")
+DUMP = os.path.join(TOP, "tests/data/kept/train-oom-dump.gmt")
 CONTEXT = os.path.join(TOP, "tests/data/kept/calls.gmt")
 BY_KERNEL, BY_NVML = "by the kernel driver, no call seen", "by nvidia-smi, no call seen"
 
@@ -36,6 +37,16 @@ def numbers(folder):
     check("it has processes with nothing but a context", [name for name, _ in found] == [BY_KERNEL] * 2, found)
 
 
+def verdicts(browser, folder):
+    browser.open(test_html.page_of(folder, DUMP))
+    said = browser.run("document.body.innerText")
+    check("the page of a dump says what the file is, and what reads it",
+          "Nothing stands out" not in said and "gpumemtrace oom says who held the memory" in said, said)
+    browser.open(test_html.page_of(folder, KERNEL))
+    said = browser.run("document.body.innerText")
+    check("where nothing could be looked at, the page says so", "because nothing could be looked at" in said, said)
+
+
 def options(browser):
     return browser.run("[...document.querySelector('[aria-label=\"process and GPU\"]').options].map(one => one.text)")
 
@@ -46,6 +57,7 @@ def rows(browser):
 
 def in_browser(folder):
     with browserlib.Browser() as browser:
+        verdicts(browser, folder)
         browser.open(test_html.page_of(folder, KERNEL))
         browser.frame()
         check("each GPU is a view", options(browser) == ["python3 (pid 685), GPU 0", "python3 (pid 685), GPU 1", "all 2 GPUs"],

@@ -40,11 +40,11 @@ static int report_playback(const struct playback *pb, struct attribution *attrib
 	if (pb->options->pids.count || pb->options->gpu)
 		notes[note_count++] = "only the processes of --pid and the GPU of --gpu are shown; the numbers of"
 				      " records, losses and limits are those of the whole session";
+	display_set_notes(display, notes, note_count, pb->is_dump ? pb->options->input : NULL);
 	files_err = streamed_file_end(streamed, pb->options, attribution, pb->pipeline);
 	files_err = display_files(display, pb->pipeline) ?: files_err;
 	pager_start(&pager, pb->options);
-	err = pager_end(&pager, display_report(display, pb->pipeline, notes, note_count,
-					       pb->is_dump ? pb->options->input : NULL, &lost));
+	err = pager_end(&pager, display_report(display, pb->pipeline, &lost));
 	if (err && err != -ENOENT)
 		say("cannot write the report: %s", strerror(-err));
 	display_free(display);

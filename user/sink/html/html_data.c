@@ -9,6 +9,7 @@
 #include "core/terms/oom_why.h"
 #include "core/terms/own_code.h"
 #include "core/view/finding.h"
+#include "core/view/looked.h"
 #include "core/view/view.h"
 #include "sink/html/html_events.h"
 #include "sink/html/html_page.h"
@@ -255,6 +256,18 @@ static json_t *page_notes(const struct view *view, const struct sink_opts *opts)
 	return list;
 }
 
+/* Whether any question was put to the numbers: else it says nothing that nothing was found. */
+static bool was_looked_at(const struct view *view)
+{
+	enum looked by[LOOKED_FOR_COUNT];
+
+	looked_at(view, by);
+	for (int i = 0; i < LOOKED_FOR_COUNT; i++)
+		if (by[i] == LOOKED_AT)
+			return true;
+	return false;
+}
+
 void html_put_data(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	html_page_data_begin(out);
@@ -269,6 +282,7 @@ void html_put_data(struct out *out, const struct view *view, const struct sink_o
 	html_put_json(out, "classes", page_classes(), opts->redact);
 	html_put_json(out, "categories", page_categories(), opts->redact);
 	html_put_json(out, "phases", page_phases(), opts->redact);
+	html_put_json(out, "was_looked_at", json_boolean(was_looked_at(view)), opts->redact);
 	html_put_json(out, "findings", page_findings(view, opts), opts->redact);
 	html_put_json(out, "processes", page_processes(view), opts->redact);
 	html_put_events(out, view);

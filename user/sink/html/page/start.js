@@ -76,6 +76,6 @@ if (model) {
 } else {
 	for (const part of [bar, chart, below, placed, events, help])
 		part.hidden = true;
-	said.textContent = "There is no memory over time: no allocation on a GPU was seen.";
+	said.textContent = "There is no memory over time: no allocation on a GPU was seen, or the file is a dump of one moment.";
 }
 update();

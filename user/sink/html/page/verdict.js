@@ -85,7 +85,8 @@ function makeFinding(finding) {
 
 function makeVerdict() {
 	if (!data.findings.length)
-		make("p", verdict, "Nothing stands out.", { class: "dim" });
+		make("p", verdict, data.was_looked_at ? "Nothing stands out." : "Nothing was found, because nothing could be looked at.",
+			{ class: "dim" });
 	data.findings.forEach(makeFinding);
 	for (const note of data.notes)
 		make("p", verdict, note, { class: "note" });
