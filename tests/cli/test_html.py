@@ -196,13 +196,17 @@ def shared(folder):
 
 PAGE = os.path.join(TOP, "user/sink/html/page")
 BOUNDS = """
-let seen = 0, inside = 0;
+let seen = 0, inside = 0, split = 0;
 const wrong = [];
 for (state.view = 0; state.view < views.length; state.view++)
     for (state.by of GROUPS)
         for (state.cached of [0, 1]) {
             load();
             markMatches();
+            for (const band of model.bands) {
+                const ofKeys = band.terms().filter(({ keys }) => keys);
+                split += ofKeys.length - new Set(ofKeys.map(({ series }) => series)).size;
+            }
             model.times.slice(1).forEach((time, i) => {
                 const sum = sumBoundsAt(model.times[i]);
                 for (const band of [null, ...model.bands]) {
@@ -215,7 +219,7 @@ for (state.view = 0; state.view < views.length; state.view++)
                 }
             });
         }
-return { seen, inside, count: wrong.length, wrong: wrong.slice(0, 5) };
+return { seen, inside, split, count: wrong.length, wrong: wrong.slice(0, 5) };
 """
 
 
@@ -270,6 +274,7 @@ def bounds(folder, browser, recordings):
         said = own_functions(browser, BOUNDS)
         check(f"between moments, each band stays within its bounds: {os.path.basename(path)}",
               said["seen"] > 100 and said["inside"] and not said["count"], said)
+        check("and the keys of one series are one term of its sum, however many groups it has", not said["split"], said)
 
 
 def in_browser(folder):

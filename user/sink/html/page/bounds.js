@@ -2,8 +2,21 @@
 /* Between two moments: the least and the most that a band, and the sum, can have been. A band is the sum of terms: keys of
  * a series, or a part of its sum (what blocks were for), less other terms. */
 
+// The keys of one series are one term: "20,000 more" has as many groups, and a term has a flag for each key of its series.
 function termsOf(groups, sign) {
-	return groups.flatMap(group => group.terms.map(term => ({ ...term, sign: sign * term.sign })));
+	const terms = [], ofSeries = new Map();
+	for (const group of groups)
+		for (const term of group.terms) {
+			const one = term.part === undefined && ofSeries.get(term.series);
+			if (one) {
+				term.keys.forEach(key => one.keys.push(key));
+				continue;
+			}
+			terms.push({ ...term, sign: sign * term.sign, ...(term.keys && { keys: [...term.keys] }) });
+			if (term.part === undefined)
+				ofSeries.set(term.series, terms[terms.length - 1]);
+		}
+	return terms;
 }
 
 // A flag for each key of the series.
