@@ -282,6 +282,8 @@ def shared(folder):
     found = [[text for text in texts_of(trace) if "/opt/" in text or "/usr/" in text or "torch_training.py oom" in text]
              for trace in (secret, plain)]
     check("--redact leaves no folder and no command line", not found[0] and len(found[1]) > 3, found[0][:3])
+    found = [{text for text in texts_of(trace) if text.startswith("tests/standin/")} for trace in (secret, plain)]
+    check("--redact leaves no folder of a relative path", not found[0] and found[1], found)
     check("and the same numbers", secret.counters == plain.counters and
           [(key, ts, [s[1:] for s in samples]) for key, (ts, samples) in secret.heaps.items()] ==
           [(key, ts, [s[1:] for s in samples]) for key, (ts, samples) in plain.heaps.items()])
