@@ -257,7 +257,7 @@ static void functions_that_are_nested_too_deep(void **state)
 
 		assert_int_equal(count, has_all ? inlined + 1 : LINES_DEPTH);
 		for (size_t i = 0; i + 1 < count; i++) {
-			char name[8];
+			char name[24];
 
 			snprintf(name, sizeof(name), "f%zu", i);
 			assert_string_equal(places[i].function, !has_all && i == count - 2 ? LINES_MORE : name);
