@@ -112,6 +112,10 @@ class Gpumemtrace(Tracer):
         super().__init__(name, command)
         self.attach_seconds = []
 
+    def output(self):
+        """All of it: a line of JSON may be longer than what is kept of others."""
+        return os.pread(self.sink.fileno(), os.fstat(self.sink.fileno()).st_size, 0).decode(errors="replace")
+
     def stop(self):
         output = super().stop()
         self.attach_seconds += [lib["attach_us"] / 1e6 for lib in report_of(output).get("libraries", [])]
