@@ -49,18 +49,23 @@ static inline int workdir_remove(void **state)
 	return run_shell(command);
 }
 
+static inline void write_source(const char *path, const char *source)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(source, file);
+	fclose(file);
+}
+
 /* Compiles `source` into <dir>/<name>; the path is left in `path`. */
 static inline void compile_library(const struct workdir *dir, const char *name, const char *source,
 				   const char *flags, char *path, size_t size)
 {
 	char command[1024], source_path[128];
-	FILE *file;
 
 	snprintf(source_path, sizeof(source_path), "%s/source.c", dir->path);
-	file = fopen(source_path, "w");
-	assert_non_null(file);
-	fputs(source, file);
-	fclose(file);
+	write_source(source_path, source);
 	snprintf(path, size, "%s/%s", dir->path, name);
 	snprintf(command, sizeof(command), "cc -w -O1 -fPIC -shared %s -o %s %s", flags, path, source_path);
 	assert_int_equal(run_shell(command), 0);

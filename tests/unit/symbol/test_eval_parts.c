@@ -203,13 +203,9 @@ static void compiled(void **state, const char *prefix, uint16_t machine)
 	const struct workdir *dir = *state;
 	char command[1024], path[128];
 	uint16_t is;
-	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/eval.c", dir->path);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(source, file);
-	fclose(file);
+	write_source(path, source);
 	snprintf(command, sizeof(command),
 		 "cd %s && %sgcc -O2 -freorder-blocks-and-partition -fPIC -shared -nostdlib -o named.so eval.c && "
 		 "%sobjcopy --strip-all named.so stripped.so", dir->path, prefix, prefix);
