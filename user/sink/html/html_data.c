@@ -117,12 +117,16 @@ static json_t *page_phases(void)
 
 static json_t *page_classes(void)
 {
+	static const char *const beside[] = {
+		[TIMELINE_DRIVER - GMT_CLASS_COUNT] = "by the kernel driver, no call seen",
+		[TIMELINE_TOLD - GMT_CLASS_COUNT] = "by nvidia-smi, no call seen",
+	};
 	json_t *list = js_array();
 
 	for (unsigned int i = 0; i < GMT_CLASS_COUNT; i++)
 		js_append(list, js_word(gmt_class_text(i)));
-	js_append(list, js_word("by the kernel driver, no call seen"));   /* TIMELINE_DRIVER */
-	js_append(list, js_word("by nvidia-smi, no call seen"));          /* TIMELINE_TOLD */
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
+		js_append(list, js_word(beside[i]));
 	return list;
 }
 
