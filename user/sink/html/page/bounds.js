@@ -7,14 +7,15 @@ function termsOf(groups, sign) {
 	const terms = [], ofSeries = new Map();
 	for (const group of groups)
 		for (const term of group.terms) {
-			const one = term.part === undefined && ofSeries.get(term.series);
-			if (one) {
-				term.keys.forEach(key => one.keys.push(key));
+			if (term.keys && ofSeries.has(term.series)) {
+				const { keys } = ofSeries.get(term.series);
+				term.keys.forEach(key => keys.push(key));
 				continue;
 			}
-			terms.push({ ...term, sign: sign * term.sign, ...(term.keys && { keys: [...term.keys] }) });
-			if (term.part === undefined)
-				ofSeries.set(term.series, terms[terms.length - 1]);
+			const copy = { ...term, keys: term.keys && [...term.keys], sign: sign * term.sign };
+			terms.push(copy);
+			if (copy.keys)
+				ofSeries.set(term.series, copy);
 		}
 	return terms;
 }
