@@ -142,7 +142,8 @@ def outlives():
 
 def goes_on(terminal, end, turns):
     """The command's turns and "done" come to the terminal behind the end of gpumemtrace."""
-    terminal.wait(lambda: "done" in terminal.text(), "the command's end")
+    # An unbuffered Python writes a line and its end by two calls.
+    terminal.wait(lambda: b"done\r\n" in terminal.bytes, "the command's end")
     after = behind_screen(terminal)
     check(-1 < after.find(end) < after.find("done\n"), after)
     check("left out" not in after, after)
