@@ -250,7 +250,7 @@ return { seen, count: wrong.length, wrong: wrong.slice(0, 5) };
 def own_functions(browser, script):
     """What a script says that uses the functions of the open page."""
     scripts = []
-    for name in "shared", "data", "model", "phases", "bounds", "state":
+    for name in "shared", "data", "model", "phases", "bounds", "state", "scale":
         with open(os.path.join(PAGE, name + ".js"), encoding="utf-8") as file:
             scripts.append(file.read())
     return browser.run("(() => {" + "\n".join(scripts) + script + "})()")

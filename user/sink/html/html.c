@@ -55,17 +55,18 @@ const struct sink sink_html = {
 	.name = "html",
 	.help = "write a page for a browser; - is stdout",
 	.manual = "At the end, write one HTML file (suffix `.html`) for a browser, which needs no network and no other"
-		  " file: what stands out, memory over time by who holds it with the phases of a training, since which"
-		  " iteration memory is kept, and the report. The page is exact at the peak, at requests that failed,"
-		  " at marks and at the ends of iterations; between two of its moments, the pointer shows the least and"
-		  " the most that can have been. Where no call was seen, it shows what the kernel driver gave, or"
-		  " else nvidia-smi's number. Single allocations and tensors are in the page around peaks, failed"
-		  " requests and marks, and the 1,000 largest; `--events` changes this. The caching allocator's"
-		  " segments, with their blocks and the gaps between, are in the page when most was held, at the last"
-		  " eight requests that failed, at the last eight marks, and at the end. While tracing, this option"
-		  " implies `--block-stacks` and `--requested-sizes`. The page shows command lines and paths, unless"
-		  " `--redact` is given. Of several recordings, and of `diff`, the page has the tables, sorted,"
-		  " searched and filtered as you like. `-` is standard output; the report then goes to standard error.",
+		  " file: what stands out, memory over time, or by iteration, by who holds it with the phases of a"
+		  " training, since which iteration memory is kept, and the report. The page is exact at the peak, at"
+		  " requests that failed, at marks and at the ends of iterations; between two of its moments, the"
+		  " pointer shows the least and the most that can have been. Where no call was seen, it shows what the"
+		  " kernel driver gave, or else nvidia-smi's number. Single allocations and tensors are in the page"
+		  " around peaks, failed requests and marks, and the 1,000 largest; `--events` changes this. The"
+		  " caching allocator's segments, with their blocks and the gaps between, are in the page when most was"
+		  " held, at the last eight requests that failed, at the last eight marks, and at the end. While"
+		  " tracing, this option implies `--block-stacks` and `--requested-sizes`. The page shows command lines"
+		  " and paths, unless `--redact` is given. Of several recordings, and of `diff`, the page has the"
+		  " tables, sorted, searched and filtered as you like. `-` is standard output; the report then goes to"
+		  " standard error.",
 	.suffix = ".html",
 	.wants = SINK_WANTS_BLOCKS | SINK_WANTS_TIMELINE | SINK_WANTS_LIVES | SINK_WANTS_INSTANTS,
 	.ask = ask_single,

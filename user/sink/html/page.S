@@ -17,6 +17,7 @@ html_report:
 	.incbin "user/sink/html/page/model.js"
 	.incbin "user/sink/html/page/bounds.js"
 	.incbin "user/sink/html/page/state.js"
+	.incbin "user/sink/html/page/scale.js"
 	.incbin "user/sink/html/page/parts.js"
 	.incbin "user/sink/html/page/story.js"
 	.incbin "user/sink/html/page/source.js"

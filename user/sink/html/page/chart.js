@@ -14,12 +14,13 @@ function colourOf(band, style) {
 	return band.isRest ? style.getPropertyValue("--rest") : COLOURS[band.colour % COLOURS.length];
 }
 
-// The picture's places: pixels of a time and of bytes.
+// The picture's places: pixels of a time, and back.
 function placesOf(element) {
 	const width = element.clientWidth - AREA.left - AREA.right, height = element.clientHeight - AREA.top - AREA.bottom;
+	const { place, time } = axis(), from = place(state.from), span = place(state.to) - from;
 	return { width, height, bottom: AREA.top + height,
-		x: time => AREA.left + (time - state.from) / (state.to - state.from) * width,
-		time: x => state.from + (x - AREA.left) / width * (state.to - state.from) };
+		x: at => AREA.left + (place(at) - from) / span * width,
+		time: x => time(from + (x - AREA.left) / width * span) };
 }
 
 // A canvas as large as its place on the screen, empty.
@@ -37,11 +38,11 @@ function cleared(element) {
 }
 
 // One moment for each column: that with the highest sum, so that no peak is lost. -1: before all moments.
-function chooseColumns(width) {
-	const columns = new Int32Array(Math.max(1, Math.ceil(width))), { times, total } = model;
+function chooseColumns(places) {
+	const columns = new Int32Array(Math.max(1, Math.ceil(places.width))), { times, total } = model;
 	let index = indexAt(times, state.from);
 	for (let c = 0; c < columns.length; c++) {
-		const end = state.from + (c + 1) / width * (state.to - state.from);
+		const end = places.time(AREA.left + c + 1);
 		let best = index;
 		while (index + 1 < times.length && times[index + 1] < end) {
 			index++;
@@ -77,7 +78,7 @@ function draw() {
 	frame = 0;
 	placeRibbons();
 	const g = cleared(canvas), style = getComputedStyle(document.documentElement), places = placesOf(canvas);
-	const columns = chooseColumns(places.width), most = mostShown(columns), scale = places.height / most;
+	const columns = chooseColumns(places), most = mostShown(columns), scale = places.height / most;
 	shown = { columns, tops: [], scale, most, places };
 	drawGrid(g, style);
 	g.save();
@@ -91,7 +92,7 @@ function draw() {
 	drawIterations(g, style);
 	drawPhases(g, style);
 	drawFlags(g, style);
-	drawTimes(g, style);
+	drawTicks(g, style);
 	drawOverlay();
 	tellPhases();
 	tellPart();
@@ -185,16 +186,27 @@ function drawGrid(g, style) {
 	g.textAlign = "left";
 }
 
-function drawTimes(g, style) {
-	const { places } = shown, span = (state.to - state.from) / 1e9, raw = span / 8, power = 10 ** Math.floor(Math.log10(raw));
-	const step = [1, 2, 5, 10].map(n => n * power).find(n => n >= raw), digits = Math.max(0, -Math.floor(Math.log10(step)));
+// Below the picture: times, or iterations and whose they are. A text has its place unless another one is there.
+function drawTicks(g, style) {
+	const { places } = shown, isTime = axis() === BY_TIME, y = places.bottom + 15, whose = isTime ? "" : whoseIterations();
+	let free = AREA.left - (isTime ? 20 : 0), end = AREA.left + places.width;
 	g.fillStyle = style.getPropertyValue("--dim");
+	if (!isTime)
+		g.fillText("iteration", 6, y);
+	if (whose) {
+		g.textAlign = "right";
+		g.fillText(whose, end, y);
+		end -= g.measureText(whose).width;
+	}
 	g.textAlign = "center";
-	for (let s = Math.ceil(state.from / 1e9 / step) * step; s * 1e9 <= state.to; s += step) {
-		const x = places.x(s * 1e9);
-		g.fillRect(Math.round(x), places.bottom, 1, 4);
-		if (x < AREA.left + places.width - 20)
-			g.fillText(s.toFixed(digits) + " s", x, places.bottom + 15);
+	for (const { x, middle, text } of isTime ? timeTicks(places) : iterationTicks(places)) {
+		const half = g.measureText(text).width / 2;
+		if (x <= AREA.left + places.width)
+			g.fillRect(Math.round(x), places.bottom, 1, 4);
+		if (middle - half < free || middle + half > end)
+			continue;
+		g.fillText(text, middle, y);
+		free = middle + half + 6;
 	}
 	g.textAlign = "left";
 }
@@ -215,20 +227,23 @@ function placeRibbons() {
 
 // Every second iteration is darker; where they are too thin, one ribbon stands for all.
 function drawIterations(g, style) {
-	const { places } = shown, list = model.iterations.filter(one => one.time >= state.from && one.time <= state.to);
+	const { places } = shown, right = AREA.left + places.width, within = x => Math.max(AREA.left, Math.min(right, x));
+	const all = model.iterations, first = all.findIndex(one => one.time > state.from);
+	const list = first < 0 ? [] : all.slice(first, all.findLastIndex(one => one.time <= state.to) + 2);
 	if (!list.length)
 		return;
-	const edges = list.map(one => Math.max(AREA.left, places.x(one.time)));
-	const width = (edges[edges.length - 1] - edges[0]) / edges.length, isDense = width < 3;
+	const edges = list.map(one => within(places.x(one.time)));
+	const start = within(places.x(first ? all[first - 1].time : list[0].time) - (first ? 0 : 8));
+	const width = Math.max(1e-6, (edges[edges.length - 1] - start) / edges.length), isDense = width < 3;
 	g.fillStyle = style.getPropertyValue("--dim");
 	g.fillText("iterations", 6, ITERATIONS.top + 8);
-	const power = 10 ** Math.floor(Math.log10(24 / width)), step = Math.max(1, [1, 2, 5, 10].find(n => n * power * width > 24) * power);
+	const step = Math.max(1, roundStep(24 / width));
 	for (let i = 0; i < edges.length; i++) {
-		const begin = i ? edges[i - 1] : Math.max(AREA.left, edges[0] - 8), wide = edges[i] - begin;
+		const begin = i ? edges[i - 1] : start, wide = edges[i] - begin;
 		g.globalAlpha = isDense || list[i].number % 2 ? 0.45 : 0.2;
 		g.fillRect(begin, ITERATIONS.top, wide, ITERATIONS.height);
 		g.globalAlpha = 1;
-		if (list[i].number % step === 0 || wide > 24) {
+		if (wide > 24 || (wide > width / 2 && list[i].number % step === 0)) {
 			g.fillStyle = style.getPropertyValue("--text");
 			g.fillText(list[i].number, begin + 3, ITERATIONS.top + 9);
 			g.fillStyle = style.getPropertyValue("--dim");

@@ -16,7 +16,7 @@ function bandAt(event) {
 
 function say(time, band) {
 	const total = model.total[indexAt(model.times, time)] || 0;
-	const reach = (state.to - state.from) / 300, apart = moment => Math.abs(moment.time - time);
+	const { x, width } = placesOf(overlay), at = x(time), reach = width / 300, apart = moment => Math.abs(x(moment.time) - at);
 	const near = model.moments.reduce((best, one) => apart(one) < (best ? apart(best) : reach) ? one : best, null);
 	const doing = [iterationAt(time), phaseAt(time)].filter(Boolean).join(", ");
 	const text = [timeText(time), doing && "   " + doing, "   sum " + bytesText(total),
@@ -45,17 +45,31 @@ function showSpan(from, span) {
 	redraw();
 }
 
+// A part of the axis, from one place on.
+function showPlaces(from, span) {
+	const { time, length } = axis(), whole = Math.min(length, span), begin = Math.max(0, Math.min(from, length - whole));
+	showSpan(time(begin), time(begin + whole) - time(begin));
+}
+
+// What of the axis is shown: the first place, and how much.
+function placesShown() {
+	const { place } = axis(), from = place(state.from);
+	return { from, span: place(state.to) - from };
+}
+
 function zoom(centre, factor) {
-	const span = state.to - state.from, part = (centre - state.from) / span;
-	showSpan(centre - part * Math.min(LENGTH, span * factor), span * factor);
+	const { from, span } = placesShown(), at = axis().place(centre);
+	showPlaces(at - (at - from) / span * Math.min(axis().length, span * factor), span * factor);
 }
 
 function pan(part) {
-	showSpan(state.from + part * (state.to - state.from), state.to - state.from);
+	const { from, span } = placesShown();
+	showPlaces(from + part * span, span);
 }
 
 function middle() {
-	return state.cursor === null ? (state.from + state.to) / 2 : state.cursor;
+	const { from, span } = placesShown();
+	return state.cursor === null ? axis().time(from + span / 2) : state.cursor;
 }
 
 // ---- the pointer ----
@@ -129,8 +143,8 @@ overlay.addEventListener("wheel", event => {
 // ---- keys ----
 
 function moveCursor(part) {
-	const span = state.to - state.from;
-	state.cursor = Math.min(state.to, Math.max(state.from, (state.cursor === null ? state.from : state.cursor) + part * span));
+	const { from, span } = placesShown(), { place, time } = axis(), at = state.cursor === null ? from : place(state.cursor);
+	state.cursor = Math.min(state.to, Math.max(state.from, time(at + part * span)));
 	say(state.cursor, chosenBand());
 	redrawOverlay();
 }
@@ -164,6 +178,7 @@ const KEYS = {
 	ArrowUp: () => chooseNext(-1), ArrowDown: () => chooseNext(1),
 	"+": () => zoom(middle(), 0.5), "-": () => zoom(middle(), 2),
 	a: () => set({ a: state.cursor }), b: () => set({ b: state.cursor }),
+	i: () => model.byIteration && set({ iterations: state.iterations ? 0 : 1 }),
 	p: toPeak,
 	g: () => regroup(next(GROUPS, state.by)),
 	v: () => changeView((state.view + 1) % views.length),

@@ -269,9 +269,10 @@ function makeModel(view, by, withCached) {
 		bands.push({ ...makeBand(rest.length + " more", rest, times), isRest: true });
 	if (segments && withCached)
 		bands.push(cachedBand([segments], blocks ? [blocks] : [], times));
-	const total = sumOf(bands, times), held = sumOf(bands.filter(band => !band.isCached), times), moments = momentsOf(view);
-	return { times, bands, total, held, moments, series: all, levels: makeLevels(view), terms: sumTerms(view, withCached),
-		iterations: moments.filter(moment => moment.why === ITERATION), phases: phasesOf(view) };
+	const total = sumOf(bands, times), held = sumOf(bands.filter(band => !band.isCached), times), iterations = iterationsOf(view);
+	return { times, bands, total, held, moments: momentsOf(view), series: all, levels: makeLevels(view),
+		terms: sumTerms(view, withCached), phases: phasesOf(view), iterations: iterations.ends, iterationsPart: iterations.part,
+		byIteration: axisByIteration(iterations.ends) };
 }
 
 // ---- sums beside the bands ----

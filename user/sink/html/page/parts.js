@@ -2,17 +2,6 @@
 /* The elements of the report's page. */
 const verdict = make("section", front, undefined, { "aria-label": "what stands out" });
 
-make("h2", front, "Memory over time");
-const bar = make("div", front, undefined, { class: "bar" });
-const viewChoice = make("select", bar, undefined, { "aria-label": "process and GPU" });
-const groupChoice = make("select", bar, undefined, { "aria-label": "group by" });
-GROUPS.forEach(name => make("option", groupChoice, "by " + name, { value: name }));
-const search = make("input", bar, undefined,
-	{ type: "search", placeholder: "search frames (regular expression)", "aria-label": "search frames", title: "/" });
-const whole = make("button", bar, "whole time", { title: "Escape" });
-const partSaid = make("span", bar, "", { class: "dim" });
-const lines = make("span", bar, undefined, { class: "lines" });
-
 function makeSwitch(parent, name, text, className, after = update) {
 	const label = make("label", parent, undefined, { class: className });
 	const box = make("input", label, undefined, { type: "checkbox" });
@@ -23,11 +12,26 @@ function makeSwitch(parent, name, text, className, after = update) {
 	};
 	return box;
 }
+
+make("h2", front, "Memory over time");
+const bar = make("div", front, undefined, { class: "bar" });
+const viewChoice = make("select", bar, undefined, { "aria-label": "process and GPU" });
+const groupChoice = make("select", bar, undefined, { "aria-label": "group by" });
+GROUPS.forEach(name => make("option", groupChoice, "by " + name, { value: name }));
+const search = make("input", bar, undefined,
+	{ type: "search", placeholder: "search frames (regular expression)", "aria-label": "search frames", title: "/" });
+const whole = make("button", bar, "whole time", { title: "Escape" });
+const axisSwitch = makeSwitch(bar, "iterations", "by iteration", "");
+axisSwitch.parentNode.title = "i";
+const partSaid = make("span", bar, "", { class: "dim" });
+const lines = make("span", bar, undefined, { class: "lines" });
+
 const switches = {
 	kernel: makeSwitch(lines, "kernel", "the kernel gave", "line-kernel"),
 	nvml: makeSwitch(lines, "nvml", "nvidia-smi", "line-nvml"),
 	reserved: makeSwitch(lines, "reserved", "the framework reserved", "line-reserved"),
 	size: makeSwitch(lines, "size", "the GPU's size", "line-size"),
+	iterations: axisSwitch,
 	cached: makeSwitch(lines, "cached", "cached", "line-cached", () => { load(); update(); }),
 };
 
@@ -73,12 +77,13 @@ const placedText = make("details", placed);
 make("summary", placedText, "the same as a table");
 const placedTable = make("table", placedText, undefined, { id: "segments" });
 const bounds = make("p", front, undefined, { class: "dim" });
-const help = make("p", front, "Drag: two instants, A and B. Shift and drag, or the wheel: zoom; the wheel to the side, or Shift and the " +
-	"wheel: pan. Keys: left and right move, with Shift they pan; up and down choose a band; + and - zoom; a and b set " +
-	"the instants; p is the peak; g groups; v is the next view; f is the next flame graph; l hides libraries; " +
-	"in a table the arrows, Home and End go from row to row, and Enter follows; s goes to the segments, " +
-	"where the arrows go from segment to segment and from block to gap, and Enter chooses the block's band; " +
-	"e goes to the single events; / searches; t is dark or light; Escape shows all.",
+const help = make("p", front, "Drag: two instants, A and B. Shift and drag, or the wheel: zoom; the wheel to the side, or Shift and" +
+	" the wheel: pan. Keys: left and right move, with Shift they pan; up and down choose a band; + and - " +
+	"zoom; i makes each iteration as wide as the others; a and b set the instants; p is the peak; g " +
+	"groups; v is the next view; f is the next flame graph; l hides libraries; in a table the arrows, " +
+	"Home and End go from row to row, and Enter follows; s goes to the segments, where the arrows go from" +
+	" segment to segment and from block to gap, and Enter chooses the block's band; e goes to the single " +
+	"events; / searches; t is dark or light; Escape shows all.",
 	{ id: "help", class: "dim" });
 
 // The longest part comes last, behind the report's text.

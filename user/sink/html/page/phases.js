@@ -57,8 +57,8 @@ function phasesText(from, to) {
 
 // What the ribbon shows at a time.
 function phaseAt(time) {
-	const column = (state.to - state.from) / Math.max(1, placesOf(canvas).width);
-	return model.phases.length ? phasesText(time - column / 2, time + column / 2) : "";
+	const places = placesOf(canvas), x = places.x(time);
+	return model.phases.length ? phasesText(places.time(x - 0.5), places.time(x + 0.5)) : "";
 }
 
 // The name of a phase, where a run of whole columns has room for it.
@@ -78,8 +78,8 @@ function namePhases(g, y, tops) {
 function drawPhases(g, style) {
 	if (!model.phases.length)
 		return;
-	const count = shown.columns.length, span = state.to - state.from, y = AREA.top - RIBBON.height - 4;
-	const shares = phaseShares(Array.from({ length: count + 1 }, (_, c) => state.from + c / count * span));
+	const count = shown.columns.length, y = AREA.top - RIBBON.height - 4;
+	const shares = phaseShares(Array.from({ length: count + 1 }, (_, c) => shown.places.time(AREA.left + c)));
 	const tops = shares.map(() => new Int8Array(count));
 	for (let c = 0; c < count; c++)
 		for (let phase = 0, sum = 0; phase < tops.length; phase++) {

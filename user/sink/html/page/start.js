@@ -13,6 +13,7 @@ function update() {
 	if (!model)
 		return;
 	markMatches();
+	showAxis();
 	showTable();
 	showStory();
 	showStacks();
@@ -21,6 +22,12 @@ function update() {
 	showEventsSoon();
 	showSegments();
 	redraw();
+}
+
+function showAxis() {
+	const label = axisSwitch.parentNode;
+	label.hidden = !model.byIteration;
+	label.lastChild.textContent = "by iteration" + whoseIterations();
 }
 
 // What is much more than all bands together would leave no room for them; its switch shows it again.

@@ -82,7 +82,6 @@ function showStory() {
 // The iteration that went on at a time; "" where none did, or where the first one began is not known.
 function iterationAt(time) {
 	const { iterations } = model, next = iterations.findIndex(one => one.time >= time);
-	return next > 0 && views[state.view].parts.length === 1 ?
-		iterationsText(iterations[next - 1].number, iterations[next].number) : "";
+	return next > 0 ? iterationsText(iterations[next - 1].number, iterations[next].number) + whoseIterations() : "";
 }
 
