@@ -43,6 +43,7 @@ less               less
 '
 browser='
 chromium           chromium
+poppler-utils      pdftoppm
 '
 bench='
 bpftrace           bpftrace

@@ -42,7 +42,8 @@ LISTEN = """(() => {
     const plain = CanvasRenderingContext2D.prototype.fillText;
     window.drawn = [];
     CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-        window.drawn.push([String(text), x, this.canvas.clientHeight - y]);
+        if (this.canvas.parentNode.id === "chart")
+            window.drawn.push([String(text), x, this.canvas.clientHeight - y]);
         return plain.call(this, text, x, y);
     };
 })()"""
@@ -60,7 +61,8 @@ def scale(browser, folder):
 
 def ticks(browser):
     """The texts below the picture, in order."""
-    drawn = browser.run("window.drawn = [], dispatchEvent(new Event('beforeprint')), window.drawn")   # that draws at once
+    drawn = browser.run("""window.drawn = [], document.querySelector('[title=i] input').onchange(),
+                           new Promise(done => requestAnimationFrame(() => done(window.drawn)))""")   # behind the page's own
     return [text for text, _, y in drawn if 0 < y < 15]
 
 

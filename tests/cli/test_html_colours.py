@@ -113,7 +113,8 @@ def on_paper(browser, page):
           all(browser.run(SHOWN.format(part)) for part in
               (".finding", "canvas", "tbody tr", ".frame", "#story", "pre", ".line-nvml")) and
           not browser.run(SHOWN.format(".line-size")) and
-          not browser.run(SHOWN.format("header button, select, input, #help")), browser.run("document.body.innerText")[:400])
+          not browser.run(SHOWN.format("header button, input, #help")) and
+          browser.run("getComputedStyle(document.querySelector('select')).appearance") == "none", browser.run("document.body.innerText")[:400])
     grey = browser.run("(c => [...c.getContext('2d').getImageData(5, 5, 1, 1).data])(document.querySelector('canvas'))")
     pdf = browser.call("Page.printToPDF", printBackground=False)["data"]
     check("it prints", len(pdf) > 10000 and grey[3] == 0 and not browser.errors, (len(pdf), grey, browser.errors))

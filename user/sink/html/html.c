@@ -65,8 +65,8 @@ const struct sink sink_html = {
 		  " held, at the last eight requests that failed, at the last eight marks, and at the end. While"
 		  " tracing, this option implies `--block-stacks` and `--requested-sizes`. The page shows command lines"
 		  " and paths, unless `--redact` is given. Of several recordings, and of `diff`, the page has the"
-		  " tables, sorted, searched and filtered as you like. `-` is standard output; the report then goes to"
-		  " standard error.",
+		  " tables, sorted, searched and filtered as you like. On paper a page is light and has its tables"
+		  " whole. `-` is standard output; the report then goes to standard error.",
 	.suffix = ".html",
 	.wants = SINK_WANTS_BLOCKS | SINK_WANTS_TIMELINE | SINK_WANTS_LIVES | SINK_WANTS_INSTANTS,
 	.ask = ask_single,

@@ -30,6 +30,7 @@ html_report:
 	.incbin "user/sink/html/page/placed.js"
 	.incbin "user/sink/html/page/segments.js"
 	.incbin "user/sink/html/page/input.js"
+	.incbin "user/sink/html/page/print.js"
 	.incbin "user/sink/html/page/start.js"
 html_report_end:
 	.byte 0

@@ -270,9 +270,17 @@ function drawFlags(g, style) {
 
 // ---- above the picture: what follows the pointer ----
 
+function instantLines() {
+	const isTurned = state.a !== null && state.b !== null && state.b < state.a;
+	return [[isTurned ? "B" : "A", state.a], [isTurned ? "A" : "B", state.b]];
+}
+
 function drawOverlay() {
-	const g = cleared(overlay), style = getComputedStyle(document.documentElement), { places } = shown;
-	const text = style.getPropertyValue("--text");
+	drawInstants(cleared(overlay), [...instantLines(), ["", state.cursor]]);
+}
+
+function drawInstants(g, lines) {
+	const style = getComputedStyle(document.documentElement), { places } = shown, text = style.getPropertyValue("--text");
 	if (state.a !== null && state.b !== null) {
 		const [from, to] = [places.x(Math.min(state.a, state.b)), places.x(Math.max(state.a, state.b))];
 		g.fillStyle = text;
@@ -280,8 +288,7 @@ function drawOverlay() {
 		g.fillRect(from, AREA.top, to - from, places.height);
 		g.globalAlpha = 1;
 	}
-	const names = state.a !== null && state.b !== null && state.b < state.a ? ["B", "A"] : ["A", "B"];
-	for (const [name, time] of [[names[0], state.a], [names[1], state.b], ["", state.cursor]]) {
+	for (const [name, time] of lines) {
 		if (time === null || time < state.from || time > state.to)
 			continue;
 		const x = Math.round(places.x(time));

@@ -65,11 +65,13 @@ Object.entries(ORDERS).forEach(([name, text]) => make("option", orderChoice, tex
 switches.fit = makeSwitch(placedBar, "fit", "each segment as wide as the page", "");
 const placedHow = make("p", placed, "A row is a segment: memory that the allocator has from the driver in one piece. " +
 	"The pieces with the colours of the bands above are blocks, which the program uses. The striped pieces are gaps: memory " +
-	"in the cache that nothing uses. The largest gap has a frame. Click a block to see its band.", { class: "dim" });
+	"in the cache that nothing uses. The largest gap has a frame. ", { class: "dim" });
+make("span", placedHow, "Click a block to see its band.", { class: "screen" });
 const placedSaid = make("p", placed);
 const placedBox = make("div", placed, undefined, { id: "placed" });
 const placedRows = make("div", placedBox);
 const placedCanvas = make("canvas", placedRows, undefined, { tabindex: 0, role: "img", "aria-label": "segments" });
+const placedMore = make("p", placed, "", { class: "dim" });
 const placedTip = make("div", placed, undefined, { class: "tip" });
 placedTip.hidden = true;
 const pieceSaid = make("div", placed, undefined, { id: "piece", class: "dim", role: "status" });
@@ -89,6 +91,6 @@ const help = make("p", front, "Drag: two instants, A and B. Shift and drag, or t
 // The longest part comes last, behind the report's text.
 const events = make("section", document.getElementById("page"), undefined, { "aria-label": "single events" });
 make("h2", events, "Single events");
-const eventLinks = make("div", events, undefined, { class: "links" });
+const eventLinks = make("div", events, undefined, { class: "links screen" });
 const eventsSaid = make("p", events, "", { class: "dim" });
 const eventTable = make("table", events, undefined, { tabindex: -1, id: "events" });

@@ -93,10 +93,14 @@ function rowsAbove() {
 function drawSegments() {
 	if (!segmentsShown || placed.hidden)
 		return;
-	const count = segmentsShown.order.length + rowsAbove(), height = Math.min(SEGMENTS_HEIGHT, count * ROW + 4);
+	const count = segmentsShown.order.length + rowsAbove(), most = isOnPaper() ? PAPER_ROWS * ROW : SEGMENTS_HEIGHT;
+	const height = Math.min(most, count * ROW + 4), more = count - Math.floor(height / ROW);
+	placedMore.textContent = counted(more, "more segment is", "more segments are") + " not in the picture.";
+	placedMore.hidden = !isOnPaper() || more <= 0;
 	placedRows.style.height = count * ROW + 4 + "px";
 	placedBox.style.height = placedCanvas.style.height = height + "px";
-	const g = cleared(placedCanvas), style = getComputedStyle(document.documentElement), top = placedBox.scrollTop - 2;
+	const g = cleared(placedCanvas), style = getComputedStyle(document.documentElement);
+	const top = (isOnPaper() ? 0 : placedBox.scrollTop) - 2;
 	segmentsShown.hatch = hatched(g, style);
 	if (rowsAbove())
 		drawAsked(g, style, -top);

@@ -72,14 +72,11 @@ if (model) {
 	listenTo(KEYS);
 	[table, eventTable].forEach(one => listenToStops(one));
 	listenToStops(flame, { ...MOVES, ArrowLeft: -1, ArrowRight: 1 });
-	new ResizeObserver(redraw).observe(canvas);
-	new ResizeObserver(drawSegments).observe(placedBox);
+	new ResizeObserver(() => isOnPaper() || redraw()).observe(canvas);
+	new ResizeObserver(() => isOnPaper() || drawSegments()).observe(placedBox);
 	matchMedia("(prefers-color-scheme: dark)").onchange = redraw;
-	addEventListener("beforeprint", () => {
-		showTable();
-		draw();
-	});
-	addEventListener("afterprint", redraw);
+	addEventListener("beforeprint", goToPaper);
+	addEventListener("afterprint", comeFromPaper);
 } else {
 	for (const part of [bar, chart, below, placed, events, help])
 		part.hidden = true;

@@ -51,13 +51,14 @@ function makeFinding(finding) {
 	make("span", line, finding.ground, { class: "ground" });
 	const links = make("div", box, undefined, { class: "links" });
 	if (viewOf(finding) >= 0) {
-		const link = make("button", links, finding.line || "show in time", { class: "link" });
+		const link = make("button", links, finding.line || "show in time",
+			{ class: finding.line ? "link" : "link screen" });
 		link.onclick = () => {
 			goTo(finding);
 			chart.scrollIntoView({ block: "center" });
 		};
 		if (finding.line) {
-			const stack = make("button", links, "its stack traces", { class: "link" });
+			const stack = make("button", links, "its stack traces", { class: "link screen" });
 			stack.onclick = () => {
 				goTo(finding);
 				stacks.scrollIntoView({ block: "center" });
@@ -65,14 +66,14 @@ function makeFinding(finding) {
 		}
 		const at = instantOfFinding(finding);
 		if (at >= 0) {
-			const segments = make("button", links, "its segments and gaps", { class: "link" });
+			const segments = make("button", links, "its segments and gaps", { class: "link screen" });
 			segments.onclick = () => {
 				goTo(finding);
 				set({ instant: at, place: null });
 				goToSegments();
 			};
 		}
-		const single = make("button", links, "its events", { class: "link" });
+		const single = make("button", links, "its events", { class: "link screen" });
 		single.onclick = () => {
 			goTo(finding);
 			goToEvents();
