@@ -29,6 +29,7 @@ html_report:
 	.incbin "user/sink/html/page/events.js"
 	.incbin "user/sink/html/page/placed.js"
 	.incbin "user/sink/html/page/segments.js"
+	.incbin "user/sink/html/page/segment_zoom.js"
 	.incbin "user/sink/html/page/input.js"
 	.incbin "user/sink/html/page/print.js"
 	.incbin "user/sink/html/page/start.js"

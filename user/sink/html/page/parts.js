@@ -66,11 +66,14 @@ switches.fit = makeSwitch(placedBar, "fit", "each segment as wide as the page", 
 const placedHow = make("p", placed, "A row is a segment: memory that the allocator has from the driver in one piece. " +
 	"The pieces with the colours of the bands above are blocks, which the program uses. The striped pieces are gaps: memory " +
 	"in the cache that nothing uses. The largest gap has a frame. ", { class: "dim" });
-make("span", placedHow, "Click a block to see its band.", { class: "screen" });
+make("span", placedHow, "Click a block to see its band. Drag over a part of a row to zoom in.", { class: "screen" });
 const placedSaid = make("p", placed);
 const placedBox = make("div", placed, undefined, { id: "placed" });
 const placedRows = make("div", placedBox);
 const placedCanvas = make("canvas", placedRows, undefined, { tabindex: 0, role: "img", "aria-label": "segments" });
+const placedZoom = make("div", placed, undefined, { class: "bar" });
+const zoomSaid = make("span", placedZoom, "", { role: "status" });
+const wholeSegment = make("button", placedZoom, "whole segment", { title: "Escape" });
 const placedMore = make("p", placed, "", { class: "dim" });
 const placedTip = make("div", placed, undefined, { class: "tip" });
 placedTip.hidden = true;
@@ -84,8 +87,8 @@ const help = make("p", front, "Drag: two instants, A and B. Shift and drag, or t
 	"zoom; i makes each iteration as wide as the others; a and b set the instants; p is the peak; g " +
 	"groups; v is the next view; f is the next flame graph; l hides libraries; in a table the arrows, " +
 	"Home and End go from row to row, and Enter follows; s goes to the segments, where the arrows go from" +
-	" segment to segment and from block to gap, and Enter chooses the block's band; e goes to the single " +
-	"events; / searches; t is dark or light; Escape shows all.",
+	" segment to segment and from block to gap, Enter chooses the block's band, and + and - zoom in its " +
+	"segment; e goes to the single events; / searches; t is dark or light; Escape shows all.",
 	{ id: "help", class: "dim" });
 
 // The longest part comes last, behind the report's text.

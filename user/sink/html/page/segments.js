@@ -39,14 +39,19 @@ function hatched(g, style) {
 	return g.createPattern(tile, "repeat");
 }
 
-function scaleOf(segment) {
-	const { most } = segmentsShown, width = placedCanvas.clientWidth - GUTTER - 4;
-	return width / (state.fit ? segment.bytes : most);
+function barWidth() {
+	return placedCanvas.clientWidth - GUTTER - 4;
 }
 
+function scaleOf(segment) {
+	return barWidth() / (state.fit || isZoomed(segment) ? partOf(segment).bytes : segmentsShown.most);
+}
+
+// Without what lies outside of the picture's row.
 function placeOf(segment, piece) {
-	const scale = scaleOf(segment), x = GUTTER + (piece.address - segment.address) * scale;
-	return { x, width: Math.max(1, piece.bytes * scale) };
+	const scale = scaleOf(segment), x = GUTTER + (piece.address - segment.address - partOf(segment).from) * scale;
+	const begin = Math.max(GUTTER, x), end = Math.min(GUTTER + barWidth(), x + piece.bytes * scale);
+	return { x: begin, width: Math.max(1, end - begin) };
 }
 
 function drawPiece(g, style, segment, piece, y) {
@@ -70,13 +75,17 @@ function drawPiece(g, style, segment, piece, y) {
 function drawSegment(g, style, segment, y) {
 	g.fillStyle = style.getPropertyValue("--dim");
 	g.fillText(bytesText(segment.bytes) + (segment.free ? ", " + bytesText(segment.free) + " free" : ""), 4, y + 11);
-	segment.pieces.forEach(piece => drawPiece(g, style, segment, piece, y));
+	piecesShown(segment).forEach(piece => drawPiece(g, style, segment, piece, y));
+	if (isZoomed(segment))
+		drawPart(g, style, segment, y);
+	if (isPulled() && pulled.segment === segment)
+		drawPulled(g, style, y);
 }
 
 // What was asked for, as wide as a gap would have to be.
 function drawAsked(g, style, y) {
 	const { asked } = segmentsShown.instant, { most } = segmentsShown;
-	const width = Math.min(1, asked / most) * (placedCanvas.clientWidth - GUTTER - 4);
+	const width = Math.min(1, asked / most) * barWidth();
 	g.fillStyle = g.strokeStyle = style.getPropertyValue("--bad");
 	g.fillText("asked " + bytesText(asked), 4, y + 11);
 	g.setLineDash([4, 3]);
@@ -188,6 +197,7 @@ function showSegments() {
 	placedSaid.textContent = placedWords(instant, segmentsShown.sums);
 	placedCanvas.setAttribute("aria-label", "segments when " + instantName(instant, true) + ". " + placedSaid.textContent);
 	sayPiece();
+	tellZoom();
 	fillSegmentTable();
 	drawSegments();
 }
@@ -200,7 +210,8 @@ function pieceAt(event) {
 	const segment = segmentsShown && segmentsShown.order[row];
 	if (!segment || x < GUTTER)
 		return null;
-	const piece = pieceIn(segment, segment.address + (x - GUTTER) / scaleOf(segment));
+	const at = segment.address + partOf(segment).from + (x - GUTTER) / scaleOf(segment);
+	const piece = x > GUTTER + barWidth() ? null : pieceIn(segment, at);
 	return piece ? { segment, piece } : null;
 }
 
@@ -211,18 +222,17 @@ function choosePiece(piece) {
 
 placedCanvas.onpointermove = event => {
 	const found = pieceAt(event);
+	if (pulled) {
+		pulled.to = event.offsetX;
+		drawSegments();
+	}
 	placedTip.hidden = !found;
 	if (found)
 		showTip(event, pieceText(found.segment, found.piece), placedTip, placed.getBoundingClientRect(), 14);
 };
 placedCanvas.onpointerleave = () => placedTip.hidden = true;
-placedCanvas.onclick = event => {
-	const found = pieceAt(event);
-	if (found)
-		choosePiece(found.piece);
-};
 placedBox.onscroll = drawSegments;
-instantChoice.onchange = () => set({ instant: +instantChoice.value, place: null });
+instantChoice.onchange = () => set({ instant: +instantChoice.value, place: null, ...NO_ZOOM });
 orderChoice.onchange = () => set({ order: orderChoice.value });
 placedText.ontoggle = fillSegmentTable;
 
@@ -235,6 +245,7 @@ function goToPiece(segment, piece) {
 	state.place = piece.address;
 	writeAddress();
 	sayPiece();
+	followPiece(segment, piece);
 	drawSegments();
 }
 
@@ -253,7 +264,9 @@ function movePiece(rows, pieces) {
 
 const SEGMENT_KEYS = {
 	ArrowUp: () => movePiece(-1, 0), ArrowDown: () => movePiece(1, 0),
-	ArrowLeft: () => movePiece(0, -1), ArrowRight: () => movePiece(0, 1),
+	ArrowLeft: event => event.shiftKey ? panSegment(-0.25) : movePiece(0, -1),
+	ArrowRight: event => event.shiftKey ? panSegment(0.25) : movePiece(0, 1),
+	"+": () => zoomToPiece(0.5), "-": () => zoomToPiece(2), Escape: showWholeSegment,
 	PageUp: () => movePiece(-10, 0), PageDown: () => movePiece(10, 0),
 	Home: () => movePiece(0, -Infinity), End: () => movePiece(0, Infinity),
 	Enter: () => {
@@ -263,11 +276,12 @@ const SEGMENT_KEYS = {
 	},
 };
 placedCanvas.onkeydown = event => {
-	if (!segmentsShown || !SEGMENT_KEYS[event.key] || event.ctrlKey || event.metaKey || event.altKey)
+	if (!segmentsShown || !SEGMENT_KEYS[event.key] || event.ctrlKey || event.metaKey || event.altKey ||
+	    (event.key === "Escape" && !zoomedSegment()))
 		return;
 	event.preventDefault();
 	event.stopPropagation();
-	SEGMENT_KEYS[event.key]();
+	SEGMENT_KEYS[event.key](event);
 };
 
 function goToSegments() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What is shown: the page's address keeps it. */
+const NO_ZOOM = { zoom: null, zoomFrom: null, zoomBytes: null };   // of segments: an address, and the part from there
 const state = { view: 0, by: "line", from: 0, to: LENGTH, a: null, b: null, chosen: null, search: "", flame: "grown",
 	libraries: data.symbols.some(symbol => symbol[1]) ? 0 : 1, size: 0, cached: 1, kernel: 1, nvml: 1, reserved: 1,
-	iterations: 0, instant: null, order: "free", fit: 0, place: null, theme: "", cursor: null };
+	iterations: 0, instant: null, order: "free", fit: 0, place: null, ...NO_ZOOM, theme: "", cursor: null };
 const WORDS = ["by", "search", "chosen", "flame", "order", "theme"];
 const ORDERS = { free: "by free bytes", size: "by size", address: "by address" };
 const FLAMES = { live: "held at B", then: "held at A", grown: "more at B than at A", freed: "less at B than at A" };

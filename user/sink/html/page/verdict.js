@@ -69,7 +69,7 @@ function makeFinding(finding) {
 			const segments = make("button", links, "its segments and gaps", { class: "link screen" });
 			segments.onclick = () => {
 				goTo(finding);
-				set({ instant: at, place: null });
+				set({ instant: at, place: null, ...NO_ZOOM });
 				goToSegments();
 			};
 		}
