@@ -419,6 +419,42 @@ static void memory_is_bounded(void **state)
 	free(memory);
 }
 
+static bool is_pair(void *arg, const uint32_t *pair)
+{
+	return pair[0] == 1 && pair[1] == *(uint32_t *)arg;
+}
+
+/* The flags at the start of _PyRuntime look like the key 1. */
+static void key_is_found(void **state)
+{
+	(void)state;
+	const struct pylayout *layout = pylayout_of(11);
+	uint32_t words[256] = { 1, 1, 1 }, key = 1, at = layout->runtime_key + 16;
+
+	words[at / 4 - 1] = words[at / 4] = 1;
+	assert_int_equal(pylayout_search_key(layout, words, 256, is_pair, &key), at);
+	words[at / 4] = 0; /* moved forward */
+	assert_int_equal(pylayout_search_key(layout, words, 256, is_pair, &key), 4);
+	key = 2;
+	assert_int_equal(pylayout_search_key(layout, words, 256, is_pair, &key), 0);
+	words[255] = 1; /* where nothing follows */
+	assert_int_equal(pylayout_search_key(layout, words, 256, is_pair, &key), 0);
+	assert_int_equal(pylayout_search_key(layout, words, 0, is_pair, &key), 0);
+}
+
+/* As arm64 has it, where the locks in front of gilstate take more bytes. */
+static void key_moves(void **state)
+{
+	(void)state;
+	struct pylayout layout = *pylayout_of(11), newer = *pylayout_of(12);
+
+	pylayout_move_key(&layout, pylayout_of(11)->runtime_key + 16);
+	assert_int_equal(layout.runtime_key, pylayout_of(11)->runtime_key + 16);
+	assert_int_equal(layout.runtime_current, pylayout_of(11)->runtime_current + 16);
+	pylayout_move_key(&newer, newer.runtime_key + 16);
+	assert_int_equal(newer.runtime_current, 0); /* no such member */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +462,7 @@ int main(void)
 		cmocka_unit_test(utf8),    cmocka_unit_test(strings),   cmocka_unit_test(reuse),
 		cmocka_unit_test(only_the_name), cmocka_unit_test(no_code),
 		cmocka_unit_test(texts_and_lines_are_bounded), cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(key_is_found), cmocka_unit_test(key_moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,8 @@
 /*
  * See pylayout.h. The rows are what gcc computes from the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0
  * and 3.14.10 on 64-bit Linux (tests/symbol/offsets.c); from 3.13 on _Py_DebugOffsets of the process overrides the
- * rows. Structures are not expected to change between patch levels of a version; _PyRuntime may change, so pyversion.c
- * searches for its key.
+ * rows. Structures are not expected to change between patch levels of a version; _PyRuntime may change, and glibc's
+ * locks in it are larger on arm64, so pyversion.c searches for its key.
  */
 #include "symbol/python/pylayout.h"
 
@@ -157,6 +157,27 @@ int pylayout_debug(const void *runtime, struct pylayout *layout)
 	if (layout->frame_stacktop)
 		layout->frame_stacktop = (layout->frame_owner & 7) == 6 ? layout->frame_owner & ~7 : 0;
 	return 0;
+}
+
+uint32_t pylayout_search_key(const struct pylayout *layout, const uint32_t *words, size_t count,
+			     bool (*leads)(void *arg, const uint32_t *pair), void *arg)
+{
+	size_t first = layout->runtime_key / sizeof(*words) - 1;
+
+	for (size_t n = 0; n < count; n++) {
+		size_t i = (first + n) % count;
+
+		if (i + 1 < count && leads(arg, &words[i]))
+			return (uint32_t)((i + 1) * sizeof(*words));
+	}
+	return 0;
+}
+
+void pylayout_move_key(struct pylayout *layout, uint32_t key)
+{
+	if (layout->runtime_current)
+		layout->runtime_current += key - layout->runtime_key;
+	layout->runtime_key = key;
 }
 
 void pylayout_config(const struct pylayout *layout, struct gmt_py_config *config)

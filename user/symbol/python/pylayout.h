@@ -67,6 +67,15 @@ bool pylayout_has_debug(const void *runtime, size_t size);
 uint32_t pylayout_debug_version(const void *runtime);
 bool pylayout_is_free_threaded(const void *runtime);
 
+/* Where in _PyRuntime, of which `words` are the first ones, the key is: leads() is true of the key and the int before
+ * it. 0: nowhere. What moves the key has mostly grown, so the search begins at the table's place. The words in front of
+ * the place, of which flags look like a key, come last. */
+uint32_t pylayout_search_key(const struct pylayout *layout, const uint32_t *words, size_t count,
+			     bool (*leads)(void *arg, const uint32_t *pair), void *arg);
+
+/* Takes over where the key was found. Up to 3.11 it is a member of gilstate, as tstate_current is. */
+void pylayout_move_key(struct pylayout *layout, uint32_t key);
+
 /* Takes over the offsets of _Py_DebugOffsets. Returns 0, or -EINVAL if the offsets cannot be true. `runtime`:
  * PYLAYOUT_DEBUG_BYTES. */
 int pylayout_debug(const void *runtime, struct pylayout *layout);

@@ -201,23 +201,6 @@ static int find_version(struct finder *f, const char *exe)
 	return 0;
 }
 
-/* What tells whether a thread runs another interpreter than the main one. */
-static int find_interpreters(struct finder *f)
-{
-	const struct pylayout *layout = &f->python->layout;
-	struct gmt_py_config *config = &f->python->config;
-	uint64_t main_interp = 0;
-
-	if (!layout->runtime_current)
-		return 0;
-	config->interps = f->python->runtime + layout->runtime_interps;
-	config->current = f->python->runtime + layout->runtime_current;
-	if (!read_word(f, config->interps + 8, &main_interp) || !main_interp)
-		return say_starting(f, "no interpreter yet");
-	config->main_interp = main_interp;
-	return 0;
-}
-
 /* The sizes differ in a debug build, in a fork, and in a version that only looks like a known version. */
 static int find_layout(struct finder *f)
 {
@@ -232,7 +215,7 @@ static int find_layout(struct finder *f)
 		return refuse_python(f, "an unknown build of Python 3.%u: a code object has %llu bytes, not %u",
 				     layout->minor, (unsigned long long)basic_size, layout->code_size);
 	pylayout_config(layout, &f->python->config);
-	return find_interpreters(f);
+	return 0;
 }
 
 /* Takes a Py_tss_t (_is_initialized, _key), if the key leads from the thread's pointer to its state. */
@@ -260,22 +243,35 @@ static bool read_key(struct finder *f, uint64_t tstate, uint64_t thread)
 	       take_key(f, pair, tstate, thread);
 }
 
-/* Searches for the key, in case a point release has moved it: a pair at the start of _PyRuntime that looks
- * like a key and leads to the thread state. */
+struct searched {
+	struct finder *finder;
+	uint64_t tstate, thread;
+};
+
+static bool take_found(void *arg, const uint32_t *pair)
+{
+	const struct searched *searched = arg;
+
+	return take_key(searched->finder, pair, searched->tstate, searched->thread);
+}
+
+/* Searches for the key, in case a point release or an architecture has moved it: a pair in _PyRuntime that looks like a
+ * key and leads to the thread state. */
 static bool search_key(struct finder *f, uint64_t tstate, uint64_t thread)
 {
+	struct searched searched = { f, tstate, thread };
 	uint64_t size = f->facts.runtime_bytes;
-	bool is_found = false;
-	uint32_t *words;
+	uint32_t *words, at;
 
 	size = (size && size < RUNTIME_BYTES_MAX ? size : RUNTIME_BYTES_MAX) & ~7ULL;
 	words = xmalloc(size);
 	if (pyversion_read(&f->pid, f->python->runtime, words, size))
 		size = 0;
-	for (uint64_t i = 0; i + 1 < size / 4 && !is_found; i++)
-		is_found = take_key(f, &words[i], tstate, thread);
+	at = pylayout_search_key(&f->python->layout, words, size / 4, take_found, &searched);
+	if (at)
+		pylayout_move_key(&f->python->layout, at);
 	free(words);
-	return is_found;
+	return at;
 }
 
 /* Whether `leads` is true of any thread's state. Threads may end meanwhile. */
@@ -322,6 +318,23 @@ static int prove_layout(struct finder *f)
 			     f->python->layout.minor);
 }
 
+/* What tells whether a thread runs another interpreter than the main one. prove_layout() knows where to look for it. */
+static int find_interpreters(struct finder *f)
+{
+	const struct pylayout *layout = &f->python->layout;
+	struct gmt_py_config *config = &f->python->config;
+	uint64_t main_interp = 0;
+
+	if (!layout->runtime_current)
+		return 0;
+	config->interps = f->python->runtime + layout->runtime_interps;
+	config->current = f->python->runtime + layout->runtime_current;
+	if (!read_word(f, config->interps + 8, &main_interp) || !main_interp)
+		return say_starting(f, "no interpreter yet");
+	config->main_interp = main_interp;
+	return 0;
+}
+
 static int find_eval(struct finder *f)
 {
 	struct gmt_py_config *config = &f->python->config;
@@ -354,8 +367,10 @@ static int find_in_module(struct finder *f, struct module_map *map, const char *
 	if (err)
 		return err;
 	failed = pyparse_threads(f->client, &f->modules, &f->tls, &why);
-	if (!failed)
-		return prove_layout(f);
+	if (!failed) {
+		err = prove_layout(f);
+		return err ? err : find_interpreters(f);
+	}
 	err = refuse_python(f, "%s%s", parse_gave_up(failed) ? "glibc's file " : "", why);
 	return parse_gave_up(failed) ? failed : err;
 }
