@@ -404,6 +404,13 @@ $(STANDIN)/usr/lib-stacks/libstacks.so: tests/standin/libstacks/libstacks.c Make
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -Wl,-soname,libstacks.so -o $@ $< -ldl -pthread
 
+# Of which one takes the addresses of the other: tests/bpf/test_stacks_odd.py.
+TWINS := $(STANDIN)/usr/lib-twins/libleft.so $(STANDIN)/usr/lib-twins/libright.so
+$(TWINS): $(STANDIN)/usr/lib-twins/lib%.so: tests/standin/libtwin/libtwin.c Makefile | $(SETUP)
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -DINNER=inner_$* -o $@ $<
+
 # What is preloaded into a real PyTorch: tests/bpf/torch_training.py.
 $(STANDIN)/usr/lib-blocks/libblocks.so: tests/standin/libblocks/libblocks.c Makefile | $(SETUP)
 	$(call msg,LINK,$@)
@@ -423,7 +430,7 @@ $(STANDIN)/proc/devices: tests/standin/mkroot.sh
 
 standin: $(WORKLOADS) $(STANDIN)/usr/lib-endbr/libcuda.so.1 $(STANDIN)/usr/lib-torch/libc10.so \
          $(STANDIN)/usr/lib-torch/libc10_cuda.so $(STANDIN)/usr/lib-torch-endbr/libc10.so \
-         $(STANDIN)/usr/lib-stacks/libstacks.so \
+         $(STANDIN)/usr/lib-stacks/libstacks.so $(TWINS) \
          $(STANDIN)/usr/lib-blocks/libblocks.so $(STANDIN)/lib/libnvidia-ml.so.1 $(STANDIN)/proc/devices
 
 build/demos/train: demos/train.c Makefile | $(SETUP)

@@ -163,27 +163,12 @@ def interpreters():
 
 # ---- libraries ----
 
-SOURCE = """
-typedef int alloc_fn(void *, unsigned long);
-static volatile int pad;
-__attribute__((noinline)) int inner_%s(alloc_fn *alloc, void *p, unsigned long n) { int r = alloc(p, n); pad = 1; return r; }
-int go(alloc_fn *alloc, void *p, unsigned long n) { int r = inner_%s(alloc, p, n); pad = 2; return r; }
-"""
-
-
-def two_libraries():
-    folder = lib.folder()
-    for name in "left", "right":
-        with open(f"{folder}/{name}.c", "w", encoding="ascii") as file:
-            file.write(SOURCE % (name, name))
-        equal(lib.run(["cc", "-O1", "-fPIC", "-shared", "-o", f"{folder}/lib{name}.so", f"{folder}/{name}.c"]).returncode, 0,
-              "cc")
-    return folder
+TWINS = os.path.join(lib.BUILT, "usr/lib-twins")
 
 
 def replaced():
     """a library that takes another one's addresses: a frame has the name of the right one, or none, and the stack says so"""
-    said, recording = traced(sys.executable, "replaced", two_libraries(), waits=4)
+    said, recording = traced(sys.executable, "replaced", TWINS, waits=4)
     by_size = {vals[1]: stack_id for _, stack_id, vals in recording.calls if len(vals) > 1}
     names = {line["size"]: line["name"] for line in said if "name" in line}
     found = {}
