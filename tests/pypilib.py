@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 
 from patience import PATIENCE
@@ -48,3 +49,17 @@ def unpacked(name, packages):
         except OSError:                 # another test was faster
             shutil.rmtree(new)
     sys.path.insert(1, folder)
+
+
+def greenlet(build, version, *options):
+    """A folder below build/ with greenlet for a version of Python ("3.11"), from PyPI once. options: for pip, of another
+    machine."""
+    folder = os.path.join(build, "pypi-greenlet-" + version)
+    if not os.path.exists(folder):
+        with tempfile.TemporaryDirectory(dir=build, prefix="pypi-greenlet-") as scratch:
+            new = os.path.join(scratch, "new")
+            for wheel in download(scratch, ["greenlet"], "--python-version", version, *options):
+                with zipfile.ZipFile(wheel) as packed:
+                    packed.extractall(new)
+            os.rename(new, folder)
+    return folder

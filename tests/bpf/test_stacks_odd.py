@@ -6,8 +6,6 @@ process, and of libraries that take the addresses of others."""
 import json
 import os
 import sys
-import tempfile
-import zipfile
 
 import lib
 from lib import Skip, Target, Tool, check, equal
@@ -66,24 +64,6 @@ def python_frames(stack):
 
 # ---- greenlets ----
 
-def greenlet_for(version):
-    """A folder with greenlet for a version of Python."""
-    folder = os.path.join(lib.BUILD, "pypi-greenlet-%d.%d" % version)
-    if os.path.exists(folder):
-        return folder
-    with tempfile.TemporaryDirectory(dir=lib.BUILD, prefix="pypi-greenlet-") as scratch:
-        try:
-            wheels = pypilib.download(scratch, ["greenlet"], "--python-version", "%d.%d" % version)
-        except pypilib.Unavailable as why:
-            raise Skip(str(why)) from None
-        new = os.path.join(scratch, "new")
-        for wheel in wheels:
-            with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(new)
-        os.rename(new, folder)
-    return folder
-
-
 def wrong_of_greenlets(said, recording):
     for name, (frames, stack) in stacks_by_name(said, recording).items():
         if not stack.is_complete:
@@ -103,8 +83,8 @@ def greenlets():
     wrong, skipped = [], []
     for version, python in pythons().items():
         try:
-            folder = greenlet_for(version)
-        except Skip as why:
+            folder = pypilib.greenlet(lib.BUILD, "%d.%d" % version)
+        except pypilib.Unavailable as why:
             skipped.append(why)
             continue
         found = traced(python, "greenlets", env={"PYTHONPATH": folder})

@@ -4,6 +4,7 @@
 import json
 import os
 
+import debian_c10
 import lib
 from c10lib import truth_of
 from lib import C10, C10_ENDBR, GPU_A, GPU_B, Target, Tool, check, equal, process_of, row_of
@@ -77,8 +78,7 @@ def behind_endbr64():
 
 def real_pytorch():
     """... and the real one: Debian's PyTorch 1.13, whose function is called for a GPU that is not there"""
-    path = lib.packaged("real-libc10", "main", "libc10.so.1.13.0", "libtorch1.13", "libgoogle-glog0v6", "libgflags2.2",
-                        "libunwind8", "libnuma1", "libgomp1")
+    path = lib.packaged(debian_c10.PLACE, debian_c10.COMPONENT, debian_c10.FILE, *debian_c10.PACKAGES)
     from_loading(path, 0, env={"LD_LIBRARY_PATH": os.path.dirname(lib.LIB) + ":" + os.path.dirname(path)})
 
 

@@ -32,9 +32,9 @@ WORDS = {
 }
 NEEDS = {f"{CROSS}-gcc": f"gcc-{CROSS}", "qemu-system-aarch64": "qemu-system-arm"}   # program: package
 # What the guest has of it (image.py), and what the build needs (tests/setup.sh).
-PACKAGES = ("python3", "dash", "coreutils", "mount", "libc6-dev", "libbpf-dev", "libelf-dev", "libdw-dev", "libiberty-dev",
-            "liblzma-dev", "zlib1g-dev", "libzstd-dev", "libjansson-dev", "libncurses-dev", "libsqlite3-dev",
-            "libcmocka-dev")
+PACKAGES = ("python3", "dash", "bash", "coreutils", "findutils", "sed", "mount", "util-linux", "libstdc++6", "libc6-dev",
+            "libbpf-dev", "libelf-dev", "libdw-dev", "libiberty-dev", "liblzma-dev", "zlib1g-dev", "libzstd-dev", "libjansson-dev",
+            "libncurses-dev", "libsqlite3-dev", "libcmocka-dev")
 MERGED = "bin", "sbin", "lib"                           # which are links to folders below /usr
 FOLDERS = "/lib/" + CROSS, "/usr/lib/" + CROSS          # where the loader finds libraries
 LOADER = "/lib/ld-linux-aarch64.so.1"

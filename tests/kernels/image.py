@@ -1,25 +1,31 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes the initial RAM disk that a guest runs in: a machine's Python, a few of its programs, and the built tree.
 
-Nothing is downloaded or installed for it, and no kernel module is needed: the guest has no disk.
+Nothing is downloaded or installed for it: the guest has no disk. Of the kernel's modules it gets only those that tests need.
 """
+import lzma
 import os
 import re
+import shutil
 import stat
 import subprocess
 
 PYTHON = "/usr/bin/python3"
-PROGRAMS = ("sh", "mount", "mkdir", "chmod", "ln", "cat", "sleep")      # of tests/kernels/guest/init and standin/mkroot.sh
+# Of tests/kernels/guest/init and standin/mkroot.sh; of demos/demo.sh; of what guest/suite.py runs.
+PROGRAMS = ("sh", "mount", "mkdir", "chmod", "ln", "cat", "sleep", "dirname", "id", "env", "rm", "sed",
+            "bash", "chroot", "cp", "find", "head", "setarch", "unshare")
 LIBRARY_SKIPS = {"test", "tests", "idlelib", "tkinter", "ensurepip", "lib2to3", "turtledemo", "dist-packages",
                  "site-packages", "pydoc_data"}
 TREE = "gpumemtrace"                    # where the tree lies in the guest
 IN_TREE = ("tests/bpf", "tests/kernels", "tests/symbol", "tests/recordings", "tests/data", "tests/standin/mkroot.sh",
-           "tests/stacklib.py", "tests/bpf_stats.py", "tests/patience.py", "build/standin", "build/demos/train",
+           "tests/stacklib.py", "tests/bpf_stats.py", "tests/patience.py", "tests/pypilib.py", "tests/run",
+           "demos/demo.sh", "build/standin", "build/demos/train",
            "build/tests/symbol/unwind_test.bpf.o", "build/tests/symbol/test_unwind_bpf",
            "build/tests/symbol/test_unwind_bpf_guarded", "build/tests/symbol/test_unwind_bpf_fp")
 DEVICES = {"dev/console": (5, 1), "dev/null": (1, 3)}
 MOUNTED = ("dev", "proc", "sys", "tmp", "run", "root")
 OPENED = ("libgcc_s.so.1", "libzstd.so.1")      # by the C library, to end a thread; by tests/recordings/recfile.py
+MODULES = ("kernel/fs/overlayfs/overlay.ko*",)  # for tests in containers; a kernel may have it built in
 SHARED = re.compile(r"(?:=> )?(/\S+) \(0x")
 
 
@@ -89,7 +95,7 @@ class Here:
 class Image:
     """Files of a machine, where they are there; files of the tree, below TREE."""
 
-    def __init__(self, cpio, top, tool, machine):
+    def __init__(self, cpio, top, tool, machine, places):
         self.cpio, self.top, self.machine = cpio, top, machine
         for name in "bin", "sbin", "lib", "lib64":
             if os.path.islink(f"{machine.root}/{name}"):
@@ -100,7 +106,8 @@ class Image:
             cpio.device(name, numbers)
         cpio.file_of(os.path.join(top, "tests/kernels/guest/init"), "init")
         cpio.file_of(tool, os.path.join(TREE, "build/gpumemtrace"))
-        for place in IN_TREE:
+        self.libraries = []         # of the tree
+        for place in IN_TREE + tuple(places):
             self._tree(place)
         self._machine(tool)
 
@@ -108,6 +115,7 @@ class Image:
         path = os.path.join(self.top, place)
         if os.path.isfile(path) and not os.path.islink(path):
             self.cpio.file_of(path, os.path.join(TREE, place))
+            self.libraries += [path] if ".so" in os.path.basename(path) else []
         elif os.path.islink(path):
             self.cpio.link(os.path.join(TREE, place), os.readlink(path))
         elif os.path.isdir(path):
@@ -125,7 +133,8 @@ class Image:
         for path in [root + PYTHON, *programs]:
             self._file(path)
         workloads = os.path.join(self.top, "build/standin/workloads")
-        linked = [root + PYTHON, tool, *programs, *modules, *(os.path.join(workloads, name) for name in os.listdir(workloads))]
+        linked = [root + PYTHON, tool, *programs, *modules, *self.libraries,
+                  *(os.path.join(workloads, name) for name in os.listdir(workloads))]
         shared = set(self.machine.libraries(linked))
         shared |= {os.path.join(os.path.dirname(path), name) for path in shared for name in OPENED}
         for path in sorted(shared):
@@ -153,13 +162,33 @@ class Image:
             self.cpio.file_of(path, path[len(self.machine.root) + 1:])
 
 
-def make(path, top, tool, more, machine, tools=()):
-    """Writes the image; more: {name in the tree: its bytes}; tools: programs that need no more than `tool` does."""
+def version_of(machine):
+    """Of a machine's Python: "3.11"."""
+    return max((os.path.basename(place) for place in machine.modules()), key=len).removeprefix("python")
+
+
+def make(path, top, tool, more, machine, tools=(), places=()):
+    """Writes the image; more: {name in the tree: its bytes}; tools: programs that need no more than `tool` does; places:
+    what it has of the tree, too."""
     with open(path, "wb") as file:
         cpio = Cpio(file)
-        Image(cpio, top, tool, machine)
+        Image(cpio, top, tool, machine, places)
         for name, data in more.items():
             cpio.text(os.path.join(TREE, name), data)
         for other in tools:
             cpio.file_of(other, os.path.join(TREE, "build/tools", os.path.basename(other)))
+        cpio.end()
+
+
+def with_modules(path, image, kernel):
+    """Writes an image with a kernel's own MODULES behind it: where a second archive follows, the kernel unpacks both."""
+    with open(path, "wb") as file:
+        with open(image, "rb") as first:
+            shutil.copyfileobj(first, file)
+        cpio = Cpio(file)
+        for pattern in MODULES:
+            module = kernel.file("lib/modules/*/" + pattern, "usr/lib/modules/*/" + pattern)
+            if module:
+                with (lzma.open if module.endswith(".xz") else open)(module, "rb") as packed:
+                    cpio.text("modules/" + os.path.basename(module).split(".")[0] + ".ko", packed.read())
         cpio.end()

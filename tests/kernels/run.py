@@ -13,6 +13,7 @@ import image
 import machine
 import packages
 import table
+import wanted
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(TOP, "build")))
@@ -39,13 +40,18 @@ CHECKS = {
     "limits": "what a kernel lacks or refuses is left out and told",
     "end": "report and recording are complete soon after the end",
     "left": "nothing is left behind",
+    "suite": "the demo and tests of the suite hold",
     "preempt": "threads that preempt each other do no harm",
     "log": "the kernel's log is silent",
 }
 
 
-# CHECKS="load preempt" makes only these; the log is always read.
-WANTED = [name for name in CHECKS if name != "log" and name in os.environ.get("CHECKS", " ".join(CHECKS)).split()]
+SUITE_SECONDS = 5400
+TESTS = os.environ.get("TESTS", "demo test_stacks test_torch").split()  # of "suite": words of the paths of what it runs
+# CHECKS="load preempt" makes only these; the log is always read. What takes long is made if it is named.
+BY_NAME = "suite"
+UNASKED = " ".join(name for name in CHECKS if name != BY_NAME)
+WANTED = [name for name in CHECKS if name != "log" and name in os.environ.get("CHECKS", UNASKED).split()]
 
 
 class Tap:
@@ -101,13 +107,28 @@ def judged(outcome):
 
 
 def boot(kernel, initrd):
-    return machine.boot(kernel, initrd, os.path.join(OUT, "out", kernel.label), LIMIT_SECONDS + 4 * PREEMPT_SECONDS)
+    own = os.path.join(OUT, f"guest-{kernel.label}.cpio")
+    image.with_modules(own, initrd, kernel)
+    limit = LIMIT_SECONDS + 4 * PREEMPT_SECONDS + (SUITE_SECONDS if BY_NAME in WANTED else 0)
+    outcome = machine.boot(kernel, own, os.path.join(OUT, "out", kernel.label), limit)
+    os.unlink(own)
+    return outcome
+
+
+def scripts_reported(tap, release, lines):
+    """A row for each case of each script that the guest ran."""
+    for line in lines:
+        for name, how, why in line.get("cases", ()):
+            tap.row(f"{release}: {line['script']}: {name}", [why] if how == "not ok" else (), why if how == "skip" else "")
+        if "cases" in line:
+            say(f"  {line['script']}: {line['seconds']:.0f} s")
 
 
 def reported(tap, word, kernel, outcome):
     started = next((line["facts"] for line in outcome.lines if line.get("doing") == "start"), {})
     release = started.get("release", kernel.package) + (", " + kernel.variant if kernel.variant else "")
     rows = judged(outcome)
+    scripts_reported(tap, release, outcome.lines)
     for check in [*WANTED, "log"]:
         tap.row(f"{release}: {CHECKS[check]}", rows[check]["wrong"])
     for line in outcome.trace:
@@ -126,7 +147,7 @@ class Images:
 
     def __init__(self, machines):
         self.machines, self.made = machines, {}
-        self.asked = json.dumps({**reference(), "preempt_seconds": PREEMPT_SECONDS, "checks": WANTED}).encode()
+        self.asked = json.dumps({**reference(), "preempt_seconds": PREEMPT_SECONDS, "checks": WANTED, "tests": TESTS}).encode()
 
     def of(self, arch):
         if arch not in self.made:
@@ -136,7 +157,8 @@ class Images:
                 top = arm64.build(TOP, os.path.join(OUT, "tree-" + arch), built.root)
                 tool = os.path.join(top, "build/gpumemtrace")
             path = os.path.join(OUT, f"guest-{arch}.cpio")
-            image.make(path, top, tool, {"tests/kernels/asked.json": self.asked}, built, TOOLS if top == TOP else [])
+            places = wanted.fetch(top, arch, image.version_of(built), say) if BY_NAME in WANTED else ()
+            image.make(path, top, tool, {"tests/kernels/asked.json": self.asked}, built, TOOLS if top == TOP else [], places)
             self.made[arch] = path
         return self.made[arch]
 

@@ -24,6 +24,8 @@ def verdict(row, *checks):
 
 
 def loads(row):
+    if not verdict(row, "load"):
+        return ""
     refused = [mode for mode, got in facts(row, "load").items() if "ready_s" not in got]
     if verdict(row, "load") == "yes":
         return "all modes"

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tests/kernels.sh, tested without a kernel: which console lines are faults, that a guest which dies has failed, which
 kernel is newest."""
+import contextlib
+import io
 import os
 import sys
 
@@ -13,6 +15,9 @@ import machine  # noqa: E402
 import packages  # noqa: E402
 import run  # noqa: E402
 import table  # noqa: E402
+
+sys.path.insert(0, os.path.join(TOP, "tests/kernels/guest"))
+import suite  # noqa: E402
 
 BOOT = "[    1.0] WARNING: something while it boots\n[    9.1] " + machine.BEGIN + "\n"
 BAD = ("[   12.5] BUG: unable to handle page fault for address: ff006844822421aa", "[   12.5] Oops: Oops: 0000 [#1] SMP NOPTI",
@@ -49,18 +54,56 @@ def failed(lines, log=(), ending=""):
 
 
 def judging():
-    every = told(*(name for name in run.CHECKS if name != "log")) + [{"doing": "end", "facts": {}}]
+    checks = {*run.WANTED, "log"}
+    every = told(*run.WANTED) + [{"doing": "end", "facts": {}}]
     if failed(every):
         yield f"a guest that is well has failed: {failed(every)}"
     for lines, log, ending, wanted in (
-            ([], (), "it did not boot", set(run.CHECKS)),
+            ([], (), "it did not boot", checks),
             (every[:-2], ("Oops",), "it ended without being told to", {"preempt", "log"}),
             (every, ("WARNING: CPU: 0",), "", {"preempt", "log"}),
-            (told("doctor", "load"), (), "", set(run.CHECKS) - {"doctor", "load", "log"})):
+            (told("doctor", "load"), (), "", checks - {"doctor", "load", "log"})):
         if failed(lines, log, ending) != wanted:
             yield f"{log} {ending}: {sorted(failed(lines, log, ending))}, not {sorted(wanted)}"
     if len(table.rows([])) != 2:
         yield "a table of nothing has rows"
+
+
+SCRIPT = {"script": "tests/bpf/test_x.py", "seconds": 1,
+          "cases": [["a", "ok", ""], ["b", "skip", "no GPU"], ["c", "not ok", "it is\nwrong"]]}
+ROWS = """ok 1 - 6.1: tests/bpf/test_x.py: a
+ok 2 - 6.1: tests/bpf/test_x.py: b # SKIP no GPU
+not ok 3 - 6.1: tests/bpf/test_x.py: c
+#   it is
+#   wrong
+#   tests/bpf/test_x.py: 1 s
+"""
+TAP = """1..4
+ok 1 - a
+ok 2 - b # SKIP no GPU
+not ok 3 - c
+# it is
+# wrong
+"""
+
+
+def scripts():
+    """What scripts of the suite said in a guest has rows of its own, and one that does not get to its end has failed."""
+    printed, rows = io.StringIO(), run.Tap()
+    with contextlib.redirect_stdout(printed):
+        run.scripts_reported(rows, "6.1", [{"doing": "suite", "facts": {}}, SCRIPT])
+    if printed.getvalue() != ROWS or (rows.passed, rows.failed, rows.skipped) != (1, 1, 1):
+        yield repr(printed.getvalue())
+    cases = suite.cases_of(1, False, TAP, "")
+    if cases[:3] != SCRIPT["cases"] or len(cases) != 4 or "4 cases planned, 3 reported" not in cases[3][2]:
+        yield f"of a plan of 4: {cases}"
+    for status, timed_out, out, how in ((0, False, "1..1\nok 1 - a\n", "ok"), (0, False, "1..0 # SKIP why\n", "skip"),
+                                        (-9, True, "", "not ok"), (1, False, "", "not ok")):
+        if {end for _, end, _ in suite.cases_of(status, timed_out, out, "")} != {how}:
+            yield f"{out!r} with {status}: {suite.cases_of(status, timed_out, out, '')}"
+    for out, is_well in (("\n".join(suite.DEMO_SAYS), True), (suite.DEMO_SAYS[0], False)):
+        if (suite.demo_of(0, False, out, "")[0][1] == "ok") != is_well:
+            yield f"the demo that says {out!r}"
 
 
 def versions():
@@ -80,5 +123,6 @@ tap = Tap()
 tap.check("kernels.sh: faults in a kernel's log are seen, and nothing else", faults())
 tap.check("kernels.sh: a guest that dies, or says nothing of a check, has failed", judging())
 tap.check("kernels.sh: a breakpoint that qemu should not have run is told from a kernel's oops", stale())
+tap.check("kernels.sh: each case of a test that ran in a guest is told", scripts())
 tap.check("kernels.sh: versions of Debian's kernels are in order", versions())
 tap.done()

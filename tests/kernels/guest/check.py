@@ -20,6 +20,7 @@ import tracing  # noqa: E402
 from tracing import MODES, lib  # noqa: E402
 import bpf_stats  # noqa: E402
 import preempt  # noqa: E402
+import suite  # noqa: E402
 import test_detach  # noqa: E402
 import test_late  # noqa: E402
 import test_limits  # noqa: E402
@@ -233,6 +234,10 @@ class Guest:
         if target.popen.poll() is not None:
             wrong.append("the target has ended")
         return facts, wrong
+
+    def suite(self):
+        """Tests of the tree as they are, and the demo."""
+        return suite.told(self.asked["tests"], self.tell)
 
     def preempt(self):
         return preempt.preempted(self.asked["preempt_seconds"], lambda name, facts: self.tell(doing=name, facts=facts))
