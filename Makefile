@@ -85,9 +85,10 @@ CORE     := $(call in,terms,array_size cgroup_parts dropped frames gpus librarie
                             lives_around view_lives) \
             $(call in,pipeline,pipeline) \
             $(call in,compare,diff diff_moved diff_pairs diff_tables held_entries moment ranks) \
+            $(call in,snapshot,snapshot snapshot_index snapshot_replay) \
             $(call in,view,by_stack by_stack_order by_stack_purposes finding_search findings findings_growth \
                             looked oom_causes oom_findings oom_judge oom_parts oom_verdict \
-                            oom_view request_why snapshot snapshot_index snapshot_replay \
+                            oom_view request_why \
                             table view view_build view_facts view_filter view_over_time \
                             view_placed view_single)
 SOURCE   := dump_folder reader recorder

@@ -24,7 +24,7 @@
 #include "core/oom/oom_requests.h"
 #include "core/oom/oom_dump.h"
 #include "core/pipeline/pipeline.h"
-#include "core/view/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "sink/sink.h"
 #include "source/reader.h"
 #include "source/recorder.h"

@@ -21,7 +21,7 @@
 #include "core/oom/oom_requests.h"
 #include "core/pipeline/pipeline.h"
 #include "core/view/oom_view.h"
-#include "core/view/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "core/view/view.h"
 #include "make_records.h"
 #include "screen/curses.h"

@@ -24,6 +24,7 @@ ROOMS = {
     "core/history": "base core/terms core/account core/rm core/ledger core/framework",
     "core/timeline": "base core/terms core/account core/rm core/ledger core/framework",
     "core/lives": "base core/terms core/account core/rm core/ledger core/framework",
+    "core/snapshot": "base core/terms core/account core/rm core/ledger core/framework core/history",
     "core/oom": "base core/terms core/account core/rm core/ledger core/framework core/history",
     "core/pipeline": "base core/terms core/ledger core/framework core/history core/timeline core/lives core/oom",
     "core/view": "base core/*",
@@ -41,7 +42,7 @@ ROOMS = {
     "sink/oom": "base core/terms core/view sink sink/text sink/json sink/report",
     "sink/compare": "base core/terms core/view core/compare sink sink/text sink/json",
     "sink/formats": "base core/terms core/view sink sink/text sink/compare sink/records sink/json sink/report sink/oom",
-    "sink/export": "base core/terms core/view sink sink/text",
+    "sink/export": "base core/terms core/view core/snapshot sink sink/text",
     "sink/html": "base core/terms core/view sink sink/text sink/report sink/compare",
     "sink/perfetto": "base core/terms core/view sink sink/text sink/export",
     "sink/sqlite": "base core/terms core/view sink",
@@ -154,7 +155,8 @@ def shown_to_sinks():
         if name and name not in seen:
             seen.add(name)
             todo += graph.get(name, set())
-    return {name for name in seen if row(name) == "core" and room(name) not in ("core/terms", "core/view", "core/compare")
+    rooms = ("core/terms", "core/view", "core/compare", "core/snapshot")
+    return {name for name in seen if row(name) == "core" and room(name) not in rooms
             and not os.path.basename(name).startswith("view_")}
 
 

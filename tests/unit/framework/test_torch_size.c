@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "core/view/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "records.h"
 
 #define BASE 0x7f0000000000ull

@@ -7,7 +7,7 @@
 
 #include "core/history/history.h"
 #include "core/oom/oom_requests.h"
-#include "core/view/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "records.h"
 #include "viewer.h"
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/view/oom_view.h"
-#include "core/view/snapshot_index.h"
+#include "core/snapshot/snapshot_index.h"
 #include "history_scene.h"
 
 /* ---- what happens ---- */

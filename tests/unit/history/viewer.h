@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "core/view/snapshot.h"
+#include "core/snapshot/snapshot.h"
 
 struct viewer_list {
 	struct { uint64_t base, size; } *list;

@@ -9,7 +9,7 @@
 #include "core/ledger/ledger_state.h"
 #include "core/pipeline/pipeline.h"
 #include "core/view/by_stack.h"
-#include "core/view/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "core/view/view.h"
 
 struct maker {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Pickles a snapshot (core/view/snapshot.h) in the form of torch.cuda.memory._snapshot(), which PyTorch's memory_viz
- * and torch.cuda._memory_viz open.
+ * Pickles a snapshot (core/snapshot/snapshot.h) in the form of torch.cuda.memory._snapshot(), which PyTorch's
+ * memory_viz and torch.cuda._memory_viz open.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/out.h"
 #include "core/terms/names.h"
 #include "core/terms/frames.h"
-#include "core/view/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "sink/sink.h"
 #include "sink/export/pickle.h"
 

@@ -7,8 +7,8 @@
  * ends memory that is there at that moment. An event that begins memory begins it where no memory is. A live block lies
  * in a live segment. The blocks of a segment cover the segment.
  */
-#ifndef GPUMEMTRACE_CORE_VIEW_SNAPSHOT_H
-#define GPUMEMTRACE_CORE_VIEW_SNAPSHOT_H
+#ifndef GPUMEMTRACE_CORE_SNAPSHOT_SNAPSHOT_H
+#define GPUMEMTRACE_CORE_SNAPSHOT_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <stddef.h>

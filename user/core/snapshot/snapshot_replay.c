@@ -10,8 +10,8 @@
 #include "core/history/births.h"
 #include "core/history/history.h"
 #include "core/history/window.h"
-#include "core/view/snapshot.h"
-#include "core/view/snapshot_index.h"
+#include "core/snapshot/snapshot.h"
+#include "core/snapshot/snapshot_index.h"
 
 /* The moment to which the replay has come back. Ranges are as in a window, with two differences: in ranges from events,
  * offset is a number (births.h), and segments that are not PyTorch's have a block, too. */

@@ -3,8 +3,8 @@
  * What the snapshots of all processes have in common, found in one pass over a history: which events and marks are of
  * which process, and which event allocated the memory of an event. So all snapshots together take one pass, too.
  */
-#ifndef GPUMEMTRACE_CORE_VIEW_SNAPSHOT_INDEX_H
-#define GPUMEMTRACE_CORE_VIEW_SNAPSHOT_INDEX_H
+#ifndef GPUMEMTRACE_CORE_SNAPSHOT_SNAPSHOT_INDEX_H
+#define GPUMEMTRACE_CORE_SNAPSHOT_SNAPSHOT_INDEX_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes the memory at the end of a snapshot (snapshot.h). snapshot_replay.c makes the events. */
-#include "core/view/snapshot.h"
+#include "core/snapshot/snapshot.h"
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 #include "core/history/history.h"
 #include "core/history/window.h"
 #include "core/ledger/alloc.h"
-#include "core/view/snapshot_index.h"
+#include "core/snapshot/snapshot_index.h"
 
 /* Made-up addresses: those of two devices are far apart. */
 #define UNSEEN_ADDRESS(device) (ALLOC_ADDRESS_END + ((uint64_t)(device) << 48))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "core/view/snapshot_index.h"
+#include "core/snapshot/snapshot_index.h"
 
 #include <stdlib.h>
 #include <string.h>
