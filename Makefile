@@ -88,7 +88,7 @@ CORE     := $(call in,terms,array_size cgroup_parts dropped frames gpus librarie
             $(call in,snapshot,snapshot snapshot_index snapshot_replay) \
             $(call in,view,by_stack by_stack_order by_stack_purposes finding_search findings findings_growth \
                             looked oom_causes oom_findings oom_judge oom_parts oom_verdict \
-                            oom_view request_why \
+                            oom_reason oom_view picture_over_time request_why \
                             table view view_build view_facts view_filter view_over_time \
                             view_placed view_single)
 SOURCE   := dump_folder reader recorder

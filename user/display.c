@@ -368,6 +368,11 @@ void display_set_notes(struct display *display, const char *const *notes, size_t
 	display->opts.dump = dump;
 }
 
+void display_set_picture_notes(struct display *display, size_t count)
+{
+	display->opts.picture_notes = count;
+}
+
 int display_report(struct display *display, const struct pipeline *pipeline, uint64_t *lost)
 {
 	struct view_request request = outputs_request(display->options, display->attribution);
@@ -384,7 +389,7 @@ int display_report(struct display *display, const struct pipeline *pipeline, uin
 	return out_flush(&display->out);
 }
 
-int display_files(const struct display *display, const struct pipeline *pipeline)
+int display_files(const struct display *display, const struct pipeline *pipeline, const struct oom *picture)
 {
-	return output_files_write(display->options, display->attribution, pipeline, &display->opts);
+	return output_files_write(display->options, display->attribution, pipeline, picture, &display->opts);
 }

@@ -10,6 +10,7 @@
 struct attribution;
 struct display;
 struct stage;
+struct oom;
 struct options;
 struct pipeline;
 struct relay;
@@ -49,11 +50,13 @@ void display_leave_at_once(void);
 /* What belongs to the report and to the files: sentences, and the dump to read next (NULL: none). They must last until
  * all of these are made. */
 void display_set_notes(struct display *display, const char *const *notes, size_t note_count, const char *dump);
+/* So many of the notes, the first, belong to the picture of a dump, too. */
+void display_set_picture_notes(struct display *display, size_t count);
 
 /* Shows the final report. 0 or -errno. *lost: the count of view_lost(). */
 int display_report(struct display *display, const struct pipeline *pipeline, uint64_t *lost);
 
 /* Writes the files (output_files.h). 0, or -errno after a sentence. */
-int display_files(const struct display *display, const struct pipeline *pipeline);
+int display_files(const struct display *display, const struct pipeline *pipeline, const struct oom *picture);
 
 #endif

@@ -271,7 +271,7 @@ int session_finish(struct session *session)
 	if (shown)
 		say("cannot write the report: %s", strerror(-shown));
 	err = streamed_file_end(&session->streamed, options, session->attribution, session->stream.pipeline) ?: err;
-	err = display_files(session->display, session->stream.pipeline) ?: err;
+	err = display_files(session->display, session->stream.pipeline, NULL) ?: err;
 	end_removal(&removal, session);
 	dumping_wait(session->dumping, SESSION_DUMPS_MOST_NS);
 	is_idle = tell_no_cuda(session);

@@ -21,6 +21,7 @@
 #include "core/ledger/process.h"
 #include "core/history/window.h"
 #include "core/pipeline/pipeline.h"
+#include "core/view/oom_view.h"
 #include "core/snapshot/snapshot.h"
 #include "core/snapshot/snapshot_index.h"
 #include "core/view/view_filter.h"
@@ -36,22 +37,47 @@ struct files {
 	const struct sink_opts *opts;
 	const struct sink *sink;
 	const char *name;        /* as given */
+	const struct oom *picture; /* of a dump; NULL: the file is none, or has none */
 	const struct diff *diff; /* what the files show instead of the pipeline; NULL, like the next: nothing */
 	const struct ranks *ranks;
 };
 
 /* ---- files about all processes ---- */
 
-static int print_view(const struct files *f, struct out *out, const void *none)
+static struct view_request request_of_file(const struct files *f)
 {
 	struct view_request request = outputs_request(f->options, f->attribution);
+
+	request.over_time = f->sink->wants & SINK_WANTS_TIMELINE;
+	if (f->sink->ask)
+		f->sink->ask(&request, f->opts);
+	return request;
+}
+
+/* Who else holds memory belongs to the picture. */
+static int print_picture(const struct files *f, struct out *out, const void *none)
+{
+	struct view_request request = request_of_file(f);
+	struct sink_opts opts = *f->opts;
+	struct oom_view view;
+
+	(void)none;
+	request.pid_count = 0;
+	request.gpu = NULL;
+	opts.note_count = opts.picture_notes;
+	oom_view_build(f->pipeline, f->picture, &request, &view);
+	f->sink->write_picture(out, &view, &opts);
+	oom_view_free(&view);
+	return out_close(out);
+}
+
+static int print_view(const struct files *f, struct out *out, const void *none)
+{
+	struct view_request request = request_of_file(f);
 	const char *why;
 	struct view view;
 
 	(void)none;
-	request.over_time = f->sink->wants & SINK_WANTS_TIMELINE;
-	if (f->sink->ask)
-		f->sink->ask(&request, f->opts);
 	view_build(f->pipeline, &request, &view);
 	f->sink->write(out, &view, f->opts);
 	why = f->sink->why_empty ? f->sink->why_empty(&view, f->opts) : NULL;
@@ -217,11 +243,12 @@ static int write_processes(const struct files *f)
 }
 
 int output_files_write(const struct options *options, struct attribution *attribution, const struct pipeline *pipeline,
-		       const struct sink_opts *opts)
+		       const struct oom *picture, const struct sink_opts *opts)
 {
 	struct sink_opts plain = *opts;
 	struct files f = {
-		.options = options, .attribution = attribution, .pipeline = pipeline, .opts = &plain,
+		.options = options, .attribution = attribution, .pipeline = pipeline, .picture = picture,
+		.opts = &plain,
 	};
 	int err = 0;
 
@@ -231,7 +258,9 @@ int output_files_write(const struct options *options, struct attribution *attrib
 		f.name = options->files[i];
 		if (!f.name)
 			continue;
-		if (f.sink->write)
+		if (picture && f.sink->write_picture)
+			err = write_output(&f, f.name, print_picture, NULL) ?: err;
+		else if (f.sink->write)
 			err = write_output(&f, f.name, print_view, NULL) ?: err;
 		if (f.sink->write_history && pipeline->history)
 			err = write_processes(&f) ?: err;

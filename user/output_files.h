@@ -5,6 +5,7 @@
 
 struct attribution;
 struct diff;
+struct oom;
 struct options;
 struct pipeline;
 struct ranks;
@@ -12,9 +13,9 @@ struct sink_opts;
 
 /* Writes the files that the options ask for. Each process that had device memory gets its own file of the history: for
  * one process the name that was given, else names with the pid before the suffix. Says which files were written, and
- * what went wrong. 0 or -errno. */
+ * what went wrong. picture: the newest one of a dump, which the files show that can; else NULL. 0 or -errno. */
 int output_files_write(const struct options *options, struct attribution *attribution, const struct pipeline *pipeline,
-		       const struct sink_opts *opts);
+		       const struct oom *picture, const struct sink_opts *opts);
 
 /* Writes the files that show what two recordings or moments differ in, or the ranks of a job. Says what went wrong.
  * 0 or -errno. */

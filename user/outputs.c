@@ -63,7 +63,7 @@ static uint64_t timeline_points(const struct options *options)
 
 struct pipeline *outputs_pipeline(const struct options *options)
 {
-	bool has_dumps = options->command == CLI_TRACE || options->command == CLI_OOM;
+	bool has_dumps = options->command == CLI_TRACE || options->command == CLI_OOM, has_pictures = false;
 	struct pipeline_options wanted = {
 		.watches_requests = true,   /* the report counts them */
 		.history_ns = options->window.ns,
@@ -76,8 +76,11 @@ struct pipeline *outputs_pipeline(const struct options *options)
 	wanted.keeps_lives = outputs_want(options, SINK_WANTS_LIVES);
 	wanted.keeps_instants = outputs_want(options, SINK_WANTS_INSTANTS);
 	wanted.keeps_all_lives = options->events == CLI_EVENTS_ALL;
-	if (wanted.keeps_ended || has_dumps)
+	for (size_t i = 0; sinks[i]; i++)
+		has_pictures |= options->files[i] && sinks[i]->write_picture;
+	if (wanted.keeps_ended || has_dumps || has_pictures)
 		wanted.history_events = options->window.events;
+	wanted.history_of_dumps = !wanted.keeps_ended && !has_dumps;
 	return pipeline_new(&wanted);
 }
 

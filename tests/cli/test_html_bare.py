@@ -15,7 +15,6 @@ import browserlib  # noqa: E402
 
 KERNEL = os.path.join(TOP, "tests/data/h200x2-ioctls-native.gmt")
 NVML = os.path.join(TOP, "tests/data/kept/synthetic-neighbours.gmt")
-DUMP = os.path.join(TOP, "tests/data/kept/train-oom-dump.gmt")
 CONTEXT = os.path.join(TOP, "tests/data/kept/calls.gmt")
 BY_KERNEL, BY_NVML = "by the kernel driver, no call seen", "by nvidia-smi, no call seen"
 
@@ -38,10 +37,6 @@ def numbers(folder):
 
 
 def verdicts(browser, folder):
-    browser.open(test_html.page_of(folder, DUMP))
-    said = browser.run("document.body.innerText")
-    check("the page of a dump says what the file is, and what reads it",
-          "Nothing stands out" not in said and "gpumemtrace oom says who held the memory" in said, said)
     browser.open(test_html.page_of(folder, KERNEL))
     said = browser.run("document.body.innerText")
     check("where nothing could be looked at, the page says so", "because nothing could be looked at" in said, said)

@@ -259,7 +259,7 @@ static void print_histories(const struct session *s)
 
 static void print_ooms(struct session *s)
 {
-	struct view_request request = { .top = 3 };
+	struct view_request request = { .top = 3, .over_time = true };
 	struct oom *oom;
 
 	while ((oom = ooms_take(s->pipeline->ooms))) {
@@ -271,10 +271,13 @@ static void print_ooms(struct session *s)
 		for (size_t i = s->part; i < sink_count(); i += PARTS) {
 			struct out out;
 
-			if (!sinks[i]->oom)
+			if (!sinks[i]->oom && !sinks[i]->write_picture)
 				continue;
 			out_init_mem(&out);
-			sinks[i]->oom(&out, &view, &s->opts);
+			if (sinks[i]->oom)
+				sinks[i]->oom(&out, &view, &s->opts);
+			else
+				sinks[i]->write_picture(&out, &view, &s->opts);
 			check_output(sinks[i], &s->opts, &out);
 		}
 		s->opts.printed++;

@@ -43,7 +43,7 @@ ROOMS = {
     "sink/compare": "base core/terms core/view core/compare sink sink/text sink/json",
     "sink/formats": "base core/terms core/view sink sink/text sink/compare sink/records sink/json sink/report sink/oom",
     "sink/export": "base core/terms core/view core/snapshot sink sink/text",
-    "sink/html": "base core/terms core/view sink sink/text sink/report sink/compare",
+    "sink/html": "base core/terms core/view sink sink/text sink/report sink/oom sink/compare",
     "sink/perfetto": "base core/terms core/view sink sink/text sink/export",
     "sink/sqlite": "base core/terms core/view sink",
     "screen": "base core/terms core/view sink sink/text sink/report",

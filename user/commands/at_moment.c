@@ -98,13 +98,10 @@ static int take_picture(struct at_moment *at, const struct options *options, str
 {
 	struct view_request request = request_of(options, attribution);
 	struct ooms *ooms = at->playback.pipeline->ooms;
-	struct oom *oom, *newest = NULL;
+	struct oom *newest = NULL;
 
 	ooms_finish(ooms);
-	while ((oom = ooms_take(ooms))) {
-		oom_free(newest);
-		newest = oom;
-	}
+	ooms_take_newest(ooms, &newest);
 	if (!newest || at->is_given) {
 		say(newest ? "%s is a dump of one moment: leave out the '@' and what follows" :
 		    "%s: the dump has no picture", at->path);

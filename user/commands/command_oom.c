@@ -293,7 +293,7 @@ static int report_requests(struct found *f, struct printing *p)
 		say("%s: %llu more requests are left out", options->input, (unsigned long long)f->left_out);
 	/* The text may wait in the pager. */
 	if (!p->is_list)
-		err = output_files_write(options, f->attribution, f->pb.pipeline, &p->opts);
+		err = output_files_write(options, f->attribution, f->pb.pipeline, NULL, &p->opts);
 	print_requests(f, p);
 	if (err)
 		return GMT_EXIT_FAILURE;

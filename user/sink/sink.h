@@ -47,6 +47,7 @@ struct sink_opts {
 	const char *dump;           /* the newest dump that was written; NULL: none */
 	const char *const *notes;   /* sentences that belong to the result, such as "the recording is incomplete" */
 	size_t note_count;
+	size_t picture_notes;       /* so many of them, the first, belong to the picture of a dump, too */
 	size_t printed;             /* failed requests printed before */
 	const char *file;           /* of the failed request, where there are several; NULL */
 	int64_t made_ns;            /* CLOCK_REALTIME when the output is made */
@@ -117,6 +118,8 @@ struct sink {
 	/* One file for all processes. ask() changes the request for the view; else the report's request is used. */
 	void (*ask)(struct view_request *request, const struct sink_opts *opts);
 	void (*write)(struct out *out, const struct view *view, const struct sink_opts *opts);
+	/* The same for a dump, whose picture has memory over time (oom_view.h); NULL: write() shows what it has. */
+	void (*write_picture)(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 	/* The same for what several recordings, or moments, differ in: gpumemtrace diff, gpumemtrace report. */
 	void (*write_diff)(struct out *out, const struct diff *diff, const struct sink_opts *opts);
 	void (*write_ranks)(struct out *out, const struct ranks *ranks, const struct sink_opts *opts);

@@ -292,5 +292,8 @@ static void (*const recorders[DELTA_COUNT])(struct history *h, const struct delt
 
 void history_see(void *history, const struct delta *d)
 {
-	recorders[d->kind](history, d);
+	struct history *h = history;
+
+	if (!h->is_of_dumps || d->kind == DELTA_DUMP)
+		recorders[d->kind](h, d);
 }

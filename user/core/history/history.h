@@ -55,6 +55,7 @@ struct history {
 	const struct frameworks *frameworks;
 	struct history_event *events;
 	uint64_t most;           /* events that are kept */
+	bool is_of_dumps;        /* takes in what dumps have, and nothing else */
 	bool keeps_ended;        /* keeps windows of processes that have ended and have no event any longer */
 	uint64_t span_ns;        /* an event that is so much older than the newest is forgotten; 0: no age is too old */
 	uint64_t capacity;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/oom/oom_state.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,4 +39,22 @@ struct oom *ooms_take(struct ooms *o)
 	if (oom)
 		memmove(o->queue, o->queue + 1, --o->queued * sizeof(o->queue[0]));
 	return oom;
+}
+
+void ooms_take_newest(struct ooms *o, struct oom **newest)
+{
+	struct oom *oom;
+
+	while ((oom = ooms_take(o))) {
+		bool is_same = *newest && oom->rec.number && oom->rec.number == (*newest)->rec.number;
+
+		if (oom->row_count || !*newest) {
+			oom_free(*newest);
+			*newest = oom;
+			continue;
+		}
+		if (is_same)
+			(*newest)->rec = oom->rec;
+		oom_free(oom);
+	}
 }

@@ -68,6 +68,9 @@ void ooms_push(struct ooms *o, struct oom *oom);
 /* The next request about which something is known; NULL: none. The caller owns the request. When more is known, the
  * same number may come again, with another outcome, and with a picture only if there is a newer one. */
 struct oom *ooms_take(struct ooms *o);
+/* Takes and frees all that is there. The newest request with a picture takes the place of *newest (NULL: none yet),
+ * which the caller owns. */
+void ooms_take_newest(struct ooms *o, struct oom **newest);
 
 /* ---- pictures: oom_picture.c ---- */
 

@@ -84,6 +84,7 @@ struct pipeline *pipeline_new(const struct pipeline_options *options)
 		pl->history = history_new(pl->ledger, pl->frameworks, options->history_events);
 		pl->history->span_ns = options->history_ns;
 		pl->history->keeps_ended = options->keeps_ended;
+		pl->history->is_of_dumps = options->history_of_dumps;
 	}
 	if (options->timeline_points)
 		pl->timeline = timeline_new(pl->frameworks, ledger_frames(pl->ledger), options->timeline_points);

@@ -35,6 +35,7 @@ struct pipeline_options {
 	bool watches_requests;       /* watches requests that fail (oom_requests.h) */
 	uint64_t history_events;     /* the most that are kept (history.h); 0: there is no history */
 	uint64_t history_ns;         /* how long events are kept; 0: any time */
+	bool history_of_dumps;       /* only what dumps have is kept: a recording costs nothing */
 	bool keeps_ended;            /* keeps also what ended processes held */
 	bool keeps_lives;            /* keeps the lives that are shown one by one (kept_lives.h) */
 	bool keeps_all_lives;

@@ -62,6 +62,8 @@ struct snapshot_event {
 	uint8_t why;             /* enum snapshot_why */
 	uint8_t device;          /* CUDA ordinal in the process */
 	uint8_t category;        /* of PyTorch's blocks: enum gmt_category + 1; 0: not known */
+	bool is_plain;           /* of or in a segment that is not PyTorch's: a block is the whole segment */
+	bool is_guessed;         /* of a segment that is older than tracing: address and size are a guess */
 };
 
 /* A named range of the program begins or ends. */

@@ -23,7 +23,14 @@ struct moment {
 	uint64_t first;          /* number of the oldest event */
 };
 
-static void emit_event(struct moment *m, enum snapshot_action action, const struct range *r, enum snapshot_why why)
+static bool is_plain(const struct range *segment)
+{
+	return !(segment->aux & GMT_HISTORY_TORCH);
+}
+
+/* Good until the next event. */
+static struct snapshot_event *emit_event(struct moment *m, enum snapshot_action action, const struct range *r,
+					 enum snapshot_why why)
 {
 	struct snapshot *s = m->out;
 	unsigned int device = r->gpu < 0 ? 0 : r->gpu;
@@ -38,14 +45,19 @@ static void emit_event(struct moment *m, enum snapshot_action action, const stru
 	};
 	if (device >= s->device_count)
 		s->device_count = device + 1;
+	return &s->events[s->event_count - 1];
+}
+
+static void emit_segment(struct moment *m, enum snapshot_action action, const struct range *segment,
+			 enum snapshot_why why)
+{
+	struct snapshot_event *e = emit_event(m, action, segment, why);
+
+	e->is_plain = is_plain(segment);
+	e->is_guessed = segment->aux & GMT_HISTORY_GUESSED;
 }
 
 /* ---- going back over one thing ---- */
-
-static bool is_plain(const struct range *segment)
-{
-	return !(segment->aux & GMT_HISTORY_TORCH);
-}
 
 static bool is_piece(const struct range *segment)
 {
@@ -79,7 +91,7 @@ static void emit_block(struct moment *m, enum snapshot_action action, const stru
 
 	if (segment)
 		r.gpu = segment->gpu;
-	emit_event(m, action, &r, why);
+	emit_event(m, action, &r, why)->is_plain = segment && is_plain(segment);
 }
 
 static void before_block(struct moment *m, const struct range *block, enum snapshot_why why)
@@ -119,7 +131,7 @@ static void before_segment(struct moment *m, const struct range *segment, enum s
 		before_block(m, block, why);
 	clear_place(m, &m->blocks, &gone, before_block);
 	rangemap_remove(&m->segments, gone.base, NULL);
-	emit_event(m, is_piece(&gone) ? SNAPSHOT_SEGMENT_MAP : SNAPSHOT_SEGMENT_ALLOC, &gone, why);
+	emit_segment(m, is_piece(&gone) ? SNAPSHOT_SEGMENT_MAP : SNAPSHOT_SEGMENT_ALLOC, &gone, why);
 }
 
 static void after_segment(struct moment *m, struct range *segment)
@@ -131,7 +143,7 @@ static void after_segment(struct moment *m, struct range *segment)
 		segment->aux &= ~SEGMENT_PIECE;
 	if (!rangemap_insert(&m->segments, segment))
 		return;
-	emit_event(m, is_piece(segment) ? SNAPSHOT_SEGMENT_UNMAP : SNAPSHOT_SEGMENT_FREE, segment, why);
+	emit_segment(m, is_piece(segment) ? SNAPSHOT_SEGMENT_UNMAP : SNAPSHOT_SEGMENT_FREE, segment, why);
 	if (is_plain(segment))
 		after_block(m, segment);
 }

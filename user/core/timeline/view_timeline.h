@@ -14,10 +14,11 @@
 
 #include "core/timeline/view_series.h"
 
-/* series_key.what in view_timeline.calls beside enum gmt_class, where no call was seen: memory by the kernel driver, or
- * else NVML's number. */
+/* series_key.what in view_timeline.calls beside enum gmt_class. Where no call was seen: memory by the kernel driver, or
+ * else NVML's number. Before a dump: device memory, of which a dump's window has no class. */
 #define TIMELINE_DRIVER GMT_CLASS_COUNT
 #define TIMELINE_TOLD (GMT_CLASS_COUNT + 1)
+#define TIMELINE_SEGMENT (GMT_CLASS_COUNT + 2)
 
 /* series_key.what in timeline_line.levels. */
 enum timeline_level {
@@ -64,6 +65,7 @@ struct view_phases {
 struct view_timeline {
 	struct view_series calls;  /* device memory that calls asked for; what: enum gmt_class */
 	bool is_bare;              /* no call was seen. calls.what: TIMELINE_DRIVER, TIMELINE_TOLD */
+	uint64_t beside;           /* of a dump's picture: bytes of calls that the dump's window does not have */
 	struct view_series levels; /* what: enum timeline_level; stack: without a meaning */
 	bool has_blocks;
 	struct view_series blocks; /* a framework's blocks on this GPU; what: 0 */

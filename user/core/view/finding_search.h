@@ -39,6 +39,9 @@ bool finding_is_much_growth(const struct finding_search *s, const struct view_li
 /* How long the GPU lasts if the finding's bytes come again and again in that time. */
 void finding_set_time_left(const struct finding_search *s, struct finding *f, uint64_t span_ns);
 
+/* The finding of a process of which so many requests failed for good. */
+void finding_of_requests(struct finding_search *s, uint64_t failed);
+
 /* The rules about memory that stays and grows, in this order: a rule may ask for what the rules before have found. */
 void finding_of_leak(struct finding_search *s);
 void finding_of_growth(struct finding_search *s);

@@ -116,9 +116,8 @@ static void (*const row_rules[])(struct finding_search *s) = {
 
 /* ---- of processes and GPUs ---- */
 
-static void look_at_requests(struct finding_search *s)
+void finding_of_requests(struct finding_search *s, uint64_t failed)
 {
-	uint64_t failed = s->proc->ooms[GMT_OOM_FATAL] + s->proc->ooms[GMT_OOM_RAISED];
 	struct finding *f;
 
 	if (!failed)
@@ -138,7 +137,7 @@ static void look_at_process(struct finding_search *s, size_t index)
 	s->proc = &s->view->procs[index];
 	s->row_index = FINDING_NONE;
 	s->row = NULL;
-	look_at_requests(s);
+	finding_of_requests(s, s->proc->ooms[GMT_OOM_FATAL] + s->proc->ooms[GMT_OOM_RAISED]);
 	for (s->row_index = 0; s->row_index < s->proc->row_count; s->row_index++) {
 		s->row = &s->proc->rows[s->row_index];
 		s->gpu = s->row->gpu >= 0 ? &s->view->gpus[s->row->gpu] : NULL;

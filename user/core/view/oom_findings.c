@@ -3,6 +3,7 @@
  * The findings of a picture that was asked for: leaks and growth, by the rules for a view (findings_growth.c), as far
  * as the picture has the numbers. A picture has no middle of the time: it marks the stacks that grew in both halves.
  */
+#include "base/xalloc.h"
 #include "core/view/finding_search.h"
 #include "core/view/oom_view.h"
 #include "core/view/thresholds.h"
@@ -83,6 +84,24 @@ void oom_find(struct oom_view *v)
 		if (!v->rows[i].is_blocks && v->rows[i].row != OOM_VIEW_NONE)
 			find_in_row(&s, v, i);
 	findings_sort(s.list, s.count);
+	v->view.findings = s.list;
+	v->view.finding_count = s.count;
+}
+
+/* As findings.c has it of a process whose request failed. */
+void oom_find_request(struct oom_view *v)
+{
+	struct finding_search s = { .view = &v->view, .row_index = FINDING_NONE };
+	struct view_proc *asker = v->proc == OOM_VIEW_NONE ? NULL : &v->view.procs[v->proc];
+
+	if (!asker || v->rec.outcome == GMT_OOM_NONE || v->rec.outcome == GMT_OOM_RETRY)
+		return;
+	asker->why = xmalloc(sizeof(*asker->why));
+	oom_why_read(v, asker->why);
+	s.proc_index = v->proc;
+	s.proc = asker;
+	s.gpu = v->gpu >= 0 ? &v->view.gpus[v->gpu] : NULL;
+	finding_of_requests(&s, 1);
 	v->view.findings = s.list;
 	v->view.finding_count = s.count;
 }

@@ -12,6 +12,7 @@
 #include "core/ledger/ledger_state.h"
 #include "core/oom/oom_requests.h"
 #include "core/pipeline/pipeline.h"
+#include "core/view/picture_over_time.h"
 #include "core/view/thresholds.h"
 #include "core/view/view_facts.h"
 
@@ -311,6 +312,8 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 		out->proc = proc_of(&m, oom->rec.hdr.tgid);
 	for (size_t i = 0; i < oom->row_count; at += oom->rows[i++].stacks)
 		add_view_row(&m, &oom->rows[i], oom->stacks ? oom->stacks + at : NULL);
+	if (request->over_time)
+		picture_over_time(pl, &m.by_stack, &oom->rec, &out->view);
 	if (oom->rec.stack_id)
 		out->stack = by_stack_show(&m.by_stack, oom->rec.stack_id);
 	if (oom->rec.backward_stack_id)
@@ -324,6 +327,8 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 	oom_decide(out);
 	oom_parts(out);
 	oom_find(out);
+	if (request->over_time)
+		oom_find_request(out);
 }
 
 void oom_view_free(struct oom_view *v)

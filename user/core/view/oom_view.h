@@ -98,7 +98,8 @@ struct oom_view {
 	struct oom_verdict verdict;
 };
 
-/* Names are the ledger's. oom_view_free() releases the arrays. */
+/* Names are the ledger's. oom_view_free() releases the arrays. With request->over_time the view is one that other
+ * outputs can show: of a dump, it has memory over time, too, and the failed request is a finding. */
 void oom_view_build(const struct pipeline *pl, const struct oom *oom, const struct view_request *request,
 		    struct oom_view *out);
 void oom_view_free(struct oom_view *view);
@@ -146,10 +147,13 @@ void oom_rest_of(const struct oom_view *v, int gpu, struct oom_rest *out);
 
 /* Each fills in a part from the rest of the view and the parts before: the facts; the causes of the verdict
  * (oom_causes.c); the other parts of the verdict (oom_parts.c); where no request failed, the findings
- * (oom_findings.c). */
+ * (oom_findings.c); where one failed for good, the finding that says so. */
 void oom_judge(struct oom_view *view);
 void oom_decide(struct oom_view *view);
 void oom_parts(struct oom_view *view);
 void oom_find(struct oom_view *view);
+void oom_find_request(struct oom_view *view);
+/* The verdict's short form, when the verdict is made: oom_reason.c. */
+void oom_why_read(const struct oom_view *view, struct oom_why *why);
 
 #endif

@@ -36,10 +36,7 @@ static struct series copy_ended(struct series *s)
 	return copy;
 }
 
-/* Takes frames, points and parts of a copy. b: NULL for levels, whose keys have no stack to show. segments: NULL where
- * there are none. */
-static void move_series(const struct series *s, struct by_stack *b, const struct hash *segments,
-			struct view_series *out)
+void view_series_take(struct series *s, struct by_stack *b, const struct hash *segments, struct view_series *out)
 {
 	*out = (struct view_series){
 		.key_count = s->key_count, .frame_count = s->frame_count, .frames = s->frames, .points = s->points,
@@ -56,6 +53,11 @@ static void move_series(const struct series *s, struct by_stack *b, const struct
 			.is_segment = segments && hash_get(segments, s->keys[i].stack_id),
 			.what = s->keys[i].what, .at_peak = series_at_peak(s, i),
 		};
+	s->frames = NULL;
+	s->points = NULL;
+	s->parts = NULL;
+	s->frame_count = 0;
+	s->point_count = 0;
 }
 
 static void show_calls(struct series *s, struct by_stack *b, const struct hash *segments, struct view_series *out)
@@ -63,7 +65,7 @@ static void show_calls(struct series *s, struct by_stack *b, const struct hash *
 	struct series copy = copy_ended(s);
 
 	series_put_peak(&copy);
-	move_series(&copy, b, segments, out);
+	view_series_take(&copy, b, segments, out);
 }
 
 /* Where no call was seen: what the kernel gave, or else NVML's number. */
@@ -78,9 +80,7 @@ static void show_bare(struct series *levels, const struct row *row, struct by_st
 	for (uint32_t i = 0; i < bare.key_count; i++)
 		bare.keys[i].what = has_physical ? TIMELINE_DRIVER : TIMELINE_TOLD;
 	series_put_peak(&bare);
-	move_series(&bare, b, NULL, out);
-	bare.frames = NULL;
-	bare.points = NULL;
+	view_series_take(&bare, b, NULL, out);
 	series_fini(&bare);
 }
 
@@ -89,7 +89,7 @@ static void show_levels(struct series *s, struct view_series *out)
 {
 	struct series copy = copy_ended(s);
 
-	move_series(&copy, NULL, NULL, out);
+	view_series_take(&copy, NULL, NULL, out);
 }
 
 /* Live blocks are for what they seem to be for now; the frames of the series end here. */
@@ -113,7 +113,7 @@ static void show_blocks(struct timeline_device *device, struct by_stack *b, cons
 	if (!device->has_returned)
 		add_live_blocks(&copy, f, frames, ordinal);
 	series_put_peak(&copy);
-	move_series(&copy, b, NULL, out);
+	view_series_take(&copy, b, NULL, out);
 }
 
 /* The keys of `out` are those of the series, in the same order. */

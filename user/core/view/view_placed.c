@@ -21,15 +21,14 @@ struct maker {
 
 /* ---- which row ---- */
 
-/* The row of the view that has the device's memory. A process that has only one row has all its memory there. */
-static uint32_t row_of_device(const struct maker *m, uint32_t proc, unsigned int device)
+uint32_t view_row_of_device(const struct view *view, uint32_t proc, unsigned int device)
 {
-	const struct view_proc *shown = &m->view->procs[proc];
+	const struct view_proc *shown = &view->procs[proc];
 
 	for (uint32_t r = 0; r < shown->row_count; r++)
 		if (shown->rows[r].ordinal == device)
 			return r;
-	return shown->row_count == 1 && !m->view->is_filtered ? 0 : VIEW_INSTANT_NO_ROW;
+	return shown->row_count == 1 && !view->is_filtered ? 0 : VIEW_INSTANT_NO_ROW;
 }
 
 /* ---- segments and blocks ---- */
@@ -81,7 +80,6 @@ static struct view_instant *instant_of_row(struct maker *m, size_t first, const 
 	return &out->list[out->count++];
 }
 
-/* One instant of the view for each row that has memory in the window. */
 static void show_window(struct maker *m, const struct window *w, const struct view_instant *like)
 {
 	size_t first = m->out->count;
@@ -89,20 +87,26 @@ static void show_window(struct maker *m, const struct window *w, const struct vi
 
 	snapshot_place(w, &s);
 	for (size_t i = 0; i < s.segment_count; i++) {
-		uint32_t row = row_of_device(m, like->proc, s.segments[i].device);
+		uint32_t row = view_row_of_device(m->view, like->proc, s.segments[i].device);
 		bool is_left = m->view->is_filtered && row == VIEW_INSTANT_NO_ROW;
 
 		if (!is_left)
 			add_placed_segment(m, &s, &s.segments[i], instant_of_row(m, first, like, row));
 	}
 	for (unsigned int device = 0; device < w->unseen_count; device++) {
-		uint32_t row = row_of_device(m, like->proc, device);
+		uint32_t row = view_row_of_device(m->view, like->proc, device);
 
 		for (size_t i = first; i < m->out->count; i++)
 			if (m->out->list[i].row == row)
 				m->out->list[i].unseen += w->unseen[device].allocated;
 	}
 	snapshot_free(&s);
+}
+
+void view_placed_add(struct by_stack *b, const struct view *view, const struct window *w,
+		     const struct view_instant *like, struct view_instants *out)
+{
+	show_window(&(struct maker){ .by_stack = b, .view = view, .out = out }, w, like);
 }
 
 static void show_instant(struct maker *m, uint32_t proc, const struct instant *instant)
@@ -150,6 +154,12 @@ static int compare_instants(const void *left, const void *right)
 	return (a->ts_ns > b->ts_ns) - (a->ts_ns < b->ts_ns);
 }
 
+void view_placed_sort(struct view_instants *out)
+{
+	if (out->count)
+		qsort(out->list, out->count, sizeof(*out->list), compare_instants);
+}
+
 struct view_instants *view_placed(const struct pipeline *pl, struct by_stack *b, const struct view *view)
 {
 	struct maker m = { .pl = pl, .by_stack = b, .view = view };
@@ -159,7 +169,6 @@ struct view_instants *view_placed(const struct pipeline *pl, struct by_stack *b,
 	m.out = xcalloc(1, sizeof(*m.out));
 	for (uint32_t i = 0; i < view->proc_count; i++)
 		show_instants_of(&m, pl->ledger->processes.list[view->procs[i].number - 1], i);
-	if (m.out->count)
-		qsort(m.out->list, m.out->count, sizeof(*m.out->list), compare_instants);
+	view_placed_sort(m.out);
 	return m.out;
 }

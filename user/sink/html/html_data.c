@@ -120,6 +120,7 @@ static json_t *page_classes(void)
 	static const char *const beside[] = {
 		[TIMELINE_DRIVER - GMT_CLASS_COUNT] = "by the kernel driver, no call seen",
 		[TIMELINE_TOLD - GMT_CLASS_COUNT] = "by nvidia-smi, no call seen",
+		[TIMELINE_SEGMENT - GMT_CLASS_COUNT] = "device memory",
 	};
 	json_t *list = js_array();
 
@@ -207,6 +208,7 @@ static json_t *page_row(const struct view *view, const struct view_row *row)
 			 { "gpu_name", js_word(gpu ? gpu->name : "") }, { "total", js_u64(gpu ? gpu->total_bytes : 0) },
 			 { "is_bare", json_boolean(t && t->is_bare) },
 			 { "calls", t ? html_series(view, &t->calls) : json_null() },
+			 { "beside", js_u64(t ? t->beside : 0) },
 			 { "levels", t ? html_series(view, &t->levels) : json_null() },
 			 { "blocks", t && t->has_blocks ? html_series(view, &t->blocks) : json_null() },
 			 { "phases", t ? html_phases(view, &t->phases) : json_null() });
@@ -232,6 +234,18 @@ static json_t *page_processes(const struct view *view)
 	return list;
 }
 
+static void note_beside(struct out *out, const struct view *view, const struct view_proc *proc)
+{
+	for (size_t i = 0; i < proc->row_count; i++) {
+		const struct view_row *row = &proc->rows[i];
+
+		if (row->timeline && row->timeline->beside)
+			out_printf(out, "pid %u held %s more on GPU %s when the picture was taken, in memory that lies"
+				   " nowhere, as handles that are not mapped: the dump does not say since when\n",
+				   proc->tgid, human_bytes(row->timeline->beside).s, text_gpu(view, row->gpu).s);
+	}
+}
+
 /* What is missing or odd, each a sentence. */
 static json_t *page_notes(const struct view *view, const struct sink_opts *opts)
 {
@@ -248,6 +262,8 @@ static json_t *page_notes(const struct view *view, const struct sink_opts *opts)
 		out_printf(&text, "gpumemtrace's own memory was short (--memory): single events before +%.3f s are"
 			   " given up, and memory over time is less exact\n",
 			   (double)view_since_start(view, view->lives->shed_ns) / 1e9);
+	for (size_t i = 0; i < view->proc_count; i++)
+		note_beside(&text, view, &view->procs[i]);
 	for (size_t at = 0; at < text.size;) {
 		const char *end = memchr(text.data + at, '\n', text.size - at);
 		size_t size = end ? (size_t)(end - text.data) - at : text.size - at;

@@ -317,13 +317,13 @@ static void put_causes(const struct sections *to)
 	}
 }
 
-/* Of a picture that was asked for. */
+/* Of a picture that was asked for: of a request that failed, the verdict says all. */
 static void put_found(const struct sections *to)
 {
 	const struct view *view = &to->v->view;
 	const struct sink_opts opts = { 0 };
 
-	for (size_t i = 0; i < view->finding_count; i++) {
+	for (size_t i = 0; to->v->rec.outcome == GMT_OOM_NONE && i < view->finding_count; i++) {
 		const struct finding *f = &view->findings[i];
 		struct out *out = page_part(to->page, OOM_RANK_ANSWER, PAGE_FINDINGS, 1);
 		struct out subject;

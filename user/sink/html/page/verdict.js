@@ -73,11 +73,13 @@ function makeFinding(finding) {
 				goToSegments();
 			};
 		}
-		const single = make("button", links, "its events", { class: "link screen" });
-		single.onclick = () => {
-			goTo(finding);
-			goToEvents();
-		};
+		if (!events.hidden) {
+			const single = make("button", links, "its events", { class: "link screen" });
+			single.onclick = () => {
+				goTo(finding);
+				goToEvents();
+			};
+		}
 	}
 	makeSource(box, finding.source);
 	if (finding.remedy)

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The HTML page of a dump: its window is the end of the recording of the same session, its last moment is the picture
+that `gpumemtrace oom` explains, names do nothing to the page, and in Chromium (skipped where there is none) the verdict
+leads to bands and segments."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from cases import BIN, PATIENCE, TOP, check, done, skip
+import pagelib
+import browserlib
+from pagelib import data_of
+from test_html import at, frames_of, page_of, uses_of
+
+KEPT = os.path.join(TOP, "tests/data/kept")
+DUMPS = {name: os.path.join(KEPT, name + "-dump.gmt")
+         for name in ("train-oom", "oom-torch", "train", "oom-vmm", "oom-context", "oom-killed", "torch-late", "synthetic")}
+# Of these sessions there is a recording of the same process.
+RECORDED = "train-oom", "oom-torch", "train"
+REQUEST = 3   # enum series_why
+
+
+def picture_of(path):
+    said = subprocess.run([BIN, "oom", "--json", path], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    return json.loads(said.stdout.splitlines()[-1])
+
+
+def stack_names(data, index):
+    """The frames of a stack as text."""
+    return tuple(data["symbols"][frame][0] for frame in data["stacks"][index][0])
+
+
+def by_stack(data, series, held):
+    found = {}
+    for key, bytes_ in zip(series["keys"], held):
+        if bytes_:
+            names = stack_names(data, key[0])
+            found[names] = found.get(names, 0) + bytes_
+    return found
+
+
+def row_pairs(dump, recording):
+    for process in dump["processes"]:
+        for of in recording["processes"]:
+            if of["pid"] == process["pid"]:
+                yield from zip(process["rows"], of["rows"])
+
+
+def window_is_the_recordings(folder):
+    """At each moment of the dump that the recording has a frame of, too, both have the same bytes by stack trace."""
+    wrong, common = [], 0
+    for name in RECORDED:
+        dump = data_of(page_of(folder, DUMPS[name]))
+        recording = data_of(page_of(folder, os.path.join(KEPT, name + ".gmt")))
+        shift = dump["start_ns"] - recording["start_ns"]
+        for shown, whole in row_pairs(dump, recording):
+            for kind in ("calls", "blocks"):
+                if not shown[kind]:
+                    continue
+                frames = frames_of(whole[kind])
+                times = {frame[0] for frame in frames}
+                for frame in frames_of(shown[kind]):
+                    if frame[0] + shift not in times:
+                        continue
+                    common += 1
+                    mine = by_stack(dump, shown[kind], frame[6])
+                    others = by_stack(recording, whole[kind], at(frames, frame[0] + shift))
+                    wrong += [(name, kind, frame[0], mine, others)] if mine != others else []
+    check("a dump's window has the bytes of the recording of the same session", not wrong and common > 50,
+          f"{common} common moments, wrong: {wrong[:2]}")
+
+
+def sums_of(row):
+    """What the bands of a row hold at the end: memory of calls, and a framework's blocks; and what was reserved."""
+    calls, blocks = (frames_of(row[kind])[-1][3] if row[kind] else 0 for kind in ("calls", "blocks"))
+    reserved = next((n for key, n in zip(row["levels"]["keys"], frames_of(row["levels"])[-1][6])), 0)
+    return calls, blocks, reserved
+
+
+def last_moment_is_the_picture(folder):
+    wrong, rows = [], 0
+    for name, path in DUMPS.items():
+        if name == "synthetic":   # its picture and its window do not belong together
+            continue
+        data, picture = data_of(page_of(folder, path)), picture_of(path)
+        gpus = {(p["pid"], g["gpu"]): g for p in picture["processes"] for g in p["gpus"]}
+        for process in data["processes"]:
+            for row in (row for row in process["rows"] if row["calls"]):
+                gpu = gpus[process["pid"], int(row["gpu"])]
+                torch = gpu["torch"]
+                wanted = (gpu["attributed"]["live_bytes"], torch["allocated"]["live_bytes"] if torch else 0,
+                          torch["reserved"]["live_bytes"] if torch else 0)
+                rows += 1
+                found = sums_of(row)
+                found = (found[0] + row["beside"], *found[1:])
+                wrong += [(name, found, wanted)] if found != wanted else []
+                wrong += wrong_uses(name, row, torch)
+    check("a dump's last moment has the picture's bytes", not wrong and rows >= 6, (rows, wrong))
+
+
+def wrong_uses(name, row, torch):
+    uses = uses_of(row["blocks"]) if row["blocks"] and row["blocks"]["parts"] else []
+    for frame, use in zip(frames_of(row["blocks"]) if uses else [], uses):
+        if min(use.values(), default=0) < 0 or sum(use.values()) > frame[3]:
+            yield name, frame[0], use
+    wanted = sorted(kind["live_bytes"] for kind in torch["categories"] if kind["live_bytes"] and kind["category"] != "unknown") \
+        if uses else []
+    found = sorted(used for part, used in uses[-1].items() if used) if uses else []
+    if any(n not in found for n in wanted):
+        yield name, found, wanted
+
+
+def says(folder):
+    for name in ("train-oom", "oom-torch", "oom-context"):
+        data = data_of(page_of(folder, DUMPS[name]))
+        finding = data["findings"][0]
+        check(f"{name}: what ran out comes first", finding["name"] == "out_of_memory" and " failed: " in finding["sentence"], finding)
+        requests = [frame for process in data["processes"] for row in process["rows"] if row["calls"]
+                    for frame in frames_of(row["calls"]) if frame[1] == REQUEST]
+        check(f"{name}: the request is a moment of the picture", name == "oom-context" or requests, requests)
+    data = data_of(page_of(folder, DUMPS["train-oom"]))
+    check("no note says that the dump has no numbers", not any("has no numbers" in note for note in data["notes"]), data["notes"])
+    data = data_of(page_of(folder, DUMPS["oom-vmm"]))
+    check("memory that lies nowhere is told", any("handles" in note for note in data["notes"]), data["notes"])
+    data = data_of(page_of(folder, DUMPS["train-oom"]))
+    check("segments lay at the request", [one["why"] for one in data["instants"]] == ["request"], data["instants"])
+
+
+def shared(folder):
+    page = os.path.join(folder, "shared.html")
+    subprocess.run([BIN, "report", "-q", "--redact", "-o", page, DUMPS["train-oom"]], stdout=subprocess.DEVNULL, timeout=PATIENCE,
+                   check=True)
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    found = [word for word in ("/opt/", "node17", "torch_training.py oom", "train-oom-dump") if word in text]
+    check("--redact takes command lines, folders and the host out of a dump's page", not found, found)
+
+
+def in_browser(folder):
+    hostile = pagelib.spoiled(folder, DUMPS["train-oom"])
+    with browserlib.Browser() as browser:
+        browser.open(page_of(folder, DUMPS["train-oom"]))
+        said = browser.run("document.body.innerText")
+        check("the page shows the request, memory over time, segments and the verdict", all(
+            word in said for word in ("1 GiB at libblocks.c:112 failed", "optimizer state", "a request for 1 GiB failed", "WHY")), said)
+        check("a page without single events has no place for them", "Single events" not in said and "its events" not in said, said)
+        browser.run("[...document.querySelectorAll('.finding button')].find(one => one.innerText === 'its segments and gaps').click()")
+        browser.until("document.activeElement.closest('[aria-label=segments]') !== null")
+        browser.open(page_of(folder, DUMPS["oom-torch"]))
+        browser.run("document.querySelector('.finding button').click()")
+        browser.until("location.hash.includes('chosen=oom_cases.c%3A39%20fill')")
+        a, b, to = (int(re.search(f"[#&]{key}=(\\d+)", browser.run("location.hash")).group(1)) for key in ("a", "b", "to"))
+        check("the verdict leads to the line's band, from the window's beginning to the request", a == 0 < b <= to, (a, b, to))
+        browser.open(page_of(folder, hostile))
+        browser.frame()
+        check("names in a dump do nothing to its page", browser.run("window.hacked") is None)
+        check("the console is silent", not browser.errors, browser.errors)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="gmt-html-") as folder:
+        window_is_the_recordings(folder)
+        last_moment_is_the_picture(folder)
+        says(folder)
+        shared(folder)
+        try:
+            in_browser(folder)
+        except browserlib.Unavailable as why:
+            skip("the page in a browser", why)
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
