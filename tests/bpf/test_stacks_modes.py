@@ -144,6 +144,7 @@ def container():
     target = test_container.start("basic", "context")      # of each GPU, before its first allocation
     target.wait("context")
     pid = test_container.inner_pid(target)
+    tool.probes(f"/proc/{pid}/root/opt/cuda/libcuda.so.1")
     tool.idle()
     os.kill(pid, lib.signal.SIGUSR1)
     target.wait("context", 2)
