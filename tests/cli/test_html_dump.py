@@ -6,6 +6,7 @@ leads to bands and segments."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -130,6 +131,26 @@ def says(folder):
     check("segments lay at the request", [one["why"] for one in data["instants"]] == ["request"], data["instants"])
 
 
+def oom_writes(folder):
+    page, other = page_of(folder, DUMPS["oom-torch"]), os.path.join(folder, "oom.html")
+    command = [BIN, "oom", "-q", "-o", other]
+    subprocess.run([*command, DUMPS["oom-torch"]], stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True)
+    check("'gpumemtrace oom' writes the same page", data_of(other) == data_of(page))
+    shutil.copy(DUMPS["oom-torch"], os.path.join(folder, "one.gmt"))
+    os.unlink(other)
+    said = subprocess.run([*command, folder], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    check("a directory has no page of its own", said.returncode == 2 and "made of one recording or dump" in said.stderr and
+          not os.path.exists(other), said)
+    cut = os.path.join(folder, "cut.gmt")
+    with open(DUMPS["train-oom"], "rb") as file, open(cut, "wb") as to:
+        to.write(file.read()[:-20])
+    for name in "report", "oom":
+        command = [BIN, name, "-q", "-o", other, cut]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+        notes = data_of(other)["notes"] if os.path.exists(other) else []
+        check(f"the page by '{name}' says that a dump is cut off", any("incomplete" in note for note in notes), notes)
+
+
 def shared(folder):
     page = os.path.join(folder, "shared.html")
     subprocess.run([BIN, "report", "-q", "--redact", "-o", page, DUMPS["train-oom"]], stdout=subprocess.DEVNULL, timeout=PATIENCE,
@@ -166,6 +187,7 @@ def main():
         window_is_the_recordings(folder)
         last_moment_is_the_picture(folder)
         says(folder)
+        oom_writes(folder)
         shared(folder)
         try:
             in_browser(folder)

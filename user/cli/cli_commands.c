@@ -31,6 +31,7 @@ const struct cli_example cli_examples[] = {
 	{ CLI_REPORT, "report -o run.html run.gmt", "memory over time, for a browser" },
 	{ CLI_OOM, "oom gpumemtrace-oom-7.gmt", "why the request of a dump failed" },
 	{ CLI_OOM, "oom run.gmt", "all requests of a recording that failed" },
+	{ CLI_OOM, "oom -o oom.html dump.gmt", "a page for a browser" },
 	{ CLI_OOM, "oom -o oom.pickle run.gmt", "a snapshot for PyTorch's memory viewer" },
 	{ CLI_DIFF, "diff before.gmt after.gmt", "the peaks of two runs" },
 	{ CLI_DIFF, "diff run.gmt@iteration=3 @end", "what has come since then" },

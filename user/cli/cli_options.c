@@ -76,8 +76,9 @@ static const char *const kind_words[] = {
 /* An output serves the commands for which it has functions. */
 static unsigned commands_of(const struct sink *sink)
 {
-	return (sink->report || sink->write || sink->stream ? FOR_REPORT : 0) | (sink->write_history ? FOR_STACKS : 0) |
-	       (sink->oom ? FOR_OOM : 0) | (sink->diff || sink->write_diff ? FOR_DIFF : 0) |
+	return (sink->report || sink->write || sink->stream ? FOR_REPORT : 0) |
+	       (sink->oom || sink->write_history || sink->write_picture ? FOR_OOM : 0) |
+	       (sink->write_history ? FOR_REPORT : 0) | (sink->diff || sink->write_diff ? FOR_DIFF : 0) |
 	       (sink->record ? FOR_RECORDS : 0) |
 	       (sink->doctor ? FOR_DOCTOR : 0) | (sink->list ? FOR_LIST : 0) | (sink->processes ? FOR_PS : 0);
 }

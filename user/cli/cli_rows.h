@@ -121,7 +121,7 @@ OPTION(0, "no-pager", NULL, SHOWN, FOR_PAGED, MEMBER(flag, no_pager),
 OPTION('o', "output", "FILE", KEPT, FOR_STACKS | FOR_DIFF,
        TAKES(take_output, .suffix = RECORDING_SUFFIX,
 	     .others = { { FOR_REPLAY, "write what the suffix says, as .html or .pickle" },
-			 { FOR_OOM, "write FILE.pickle, as --snapshot does" },
+			 { FOR_OOM, "write what the suffix says: .html or .pickle" },
 			 { FOR_DIFF, "write FILE.html, a page for a browser" } }),
        "write what the suffix says, as .gmt or .html",
        "Write a file at the end. The suffix of its name says which file: `.gmt`, or no suffix, is a recording"
@@ -145,8 +145,8 @@ OPTION(0, "source", NULL, KEPT, FOR_REPLAY, MEMBER(flag, source),
        "Show in the page of `--html` the source text of each line that a finding names, with the two lines before and"
        " after: of regular files of this machine with the suffix of a source file. Without this option the page has"
        " no text of files. Not with `--redact`.")
-OPTION(0, "redact", NULL, KEPT, FOR_REPORT | FOR_DIFF,
-       MEMBER(flag, redact, .others = { { FOR_DIFF, "leave command lines and folders out of --html" } }),
+OPTION(0, "redact", NULL, KEPT, FOR_STACKS | FOR_DIFF,
+       MEMBER(flag, redact, .others = { { FOR_OOM | FOR_DIFF, "leave command lines and folders out of --html" } }),
        "no command lines, folders in --html, --perfetto",
        "Leave out of what `--html` and `--perfetto` write: command lines, cgroups, the host's name, the folders of"
        " files, and the hosts of URLs and addresses."

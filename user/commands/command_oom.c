@@ -257,12 +257,9 @@ static void print_contents(const struct found *f, const struct view_request *req
 static void print_requests(struct found *f, struct printing *p)
 {
 	struct view_request request = outputs_request(f->pb.options, f->attribution);
-	const char *note = f->pb.note;
 	bool is_rows = p->is_list && p->format->oom_row;
 	size_t before = p->opts.printed;
 
-	p->opts.notes = &note;
-	p->opts.note_count = *note != '\0';
 	if (f->count)
 		qsort(f->list, f->count, sizeof(*f->list), compare_requests);
 	if (!p->is_list && p->format->oom_row && f->count >= ROWS_LEAST)
@@ -272,15 +269,23 @@ static void print_requests(struct found *f, struct printing *p)
 		say_others_failed(f, &request);
 	else if (p->opts.printed == before && !p->is_list && p->format->no_oom)
 		p->format->no_oom(&p->out, &p->opts);
-	p->opts.notes = NULL;
-	p->opts.note_count = 0;
 }
 
 /* ---- files and directories ---- */
 
+/* The newest request of a dump that has a picture; NULL: the file is no dump. Of a recording, files show all of it. */
+static const struct oom *newest_picture(const struct found *f)
+{
+	for (size_t i = f->count; f->pb.is_dump && i-- > 0;)
+		if (f->list[i].oom->row_count)
+			return f->list[i].oom;
+	return NULL;
+}
+
 static int report_requests(struct found *f, struct printing *p)
 {
 	const struct options *options = f->pb.options;
+	const char *note = f->pb.note;
 	int err = 0;
 
 	while (playback_next(&f->pb))
@@ -291,10 +296,14 @@ static int report_requests(struct found *f, struct printing *p)
 		return GMT_EXIT_FAILURE;
 	if (f->left_out)
 		say("%s: %llu more requests are left out", options->input, (unsigned long long)f->left_out);
+	p->opts.notes = &note;
+	p->opts.note_count = p->opts.picture_notes = *note != '\0';
 	/* The text may wait in the pager. */
 	if (!p->is_list)
-		err = output_files_write(options, f->attribution, f->pb.pipeline, NULL, &p->opts);
+		err = output_files_write(options, f->attribution, f->pb.pipeline, newest_picture(f), &p->opts);
 	print_requests(f, p);
+	p->opts.notes = NULL;
+	p->opts.note_count = p->opts.picture_notes = 0;
 	if (err)
 		return GMT_EXIT_FAILURE;
 	return options->strict && f->pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
@@ -319,6 +328,14 @@ static int explain_file(const struct options *options, struct attribution *attri
 	return code;
 }
 
+static bool asks_files(const struct options *options)
+{
+	for (size_t i = 0; sinks[i]; i++)
+		if (options->files[i])
+			return true;
+	return false;
+}
+
 static int list_folder(const struct options *options, struct attribution *attribution, struct printing *p)
 {
 	struct dump_folder *folder = dump_folder_open(options->input);
@@ -326,6 +343,11 @@ static int list_folder(const struct options *options, struct attribution *attrib
 	size_t before = p->opts.printed;
 	int fd, code = GMT_EXIT_OK;
 
+	if (folder && asks_files(options)) {
+		say("%s is a directory, and a file is made of one recording or dump: name it", options->input);
+		dump_folder_close(folder);
+		return GMT_EXIT_USAGE;
+	}
 	if (!folder) {
 		say("%s: %s", options->input, strerror(errno));
 		return GMT_EXIT_FAILURE;

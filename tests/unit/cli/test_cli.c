@@ -420,7 +420,7 @@ static void test_refused_outputs(void **state)
 		  "-o does not know the suffix '.txt' of 'x.txt': give -o a FILE.gmt, " FILES },
 		{ "-a --output=a/x.gmt.gz",
 		  "-o does not know the suffix '.gz' of 'a/x.gmt.gz': give -o a FILE.gmt, " FILES },
-		{ "oom a -o b.gmt", "'oom' writes no recording: give -o a FILE.pickle, not 'b.gmt'" },
+		{ "oom a -o b.gmt", "'oom' writes no recording: give -o a FILE.pickle or FILE.html, not 'b.gmt'" },
 		{ "-a --window 5minutes", "--window takes a number of events (200k), a time (60s, 5min), an amount of memory"
 		  " (16MiB), a list of these, or off, not '5minutes'" },
 		{ "-a --window 60s,", "--window takes a number of events (200k), a time (60s, 5min), an amount of memory (16MiB),"
