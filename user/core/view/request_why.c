@@ -33,7 +33,7 @@ struct oom_why *view_find_why(const struct pipeline *pl, const struct process *p
 	if (kept && is_outdated(pl, kept, unnamed, request)) {
 		all.pid_count = 0;
 		all.gpu = NULL;
-		all.ages = false;
+		all.ages = all.over_time = false;
 		all.top = all.top < LINES_LEAST ? LINES_LEAST : all.top;
 		oom_view_build(pl, kept->oom, &all, &view);
 		oom_why_read(&view, &kept->why);
