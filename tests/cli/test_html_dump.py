@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import pagelib
 import browserlib
 from pagelib import data_of
 from test_html import at, frames_of, page_of, uses_of
+from test_html_segments import segments_of
 
 KEPT = os.path.join(TOP, "tests/data/kept")
 DUMPS = {name: os.path.join(KEPT, name + "-dump.gmt")
@@ -23,6 +25,7 @@ DUMPS = {name: os.path.join(KEPT, name + "-dump.gmt")
 # Of these sessions there is a recording of the same process.
 RECORDED = "train-oom", "oom-torch", "train"
 REQUEST = 3   # enum series_why
+OOM_ROW, ROW_DEVICE = 0x800b, 31   # struct gmt_oom_row
 
 
 def picture_of(path):
@@ -131,6 +134,39 @@ def says(folder):
     check("segments lay at the request", [one["why"] for one in data["instants"]] == ["request"], data["instants"])
 
 
+def placed_bytes(data):
+    """What the segments of the first process's first row hold together."""
+    return sum(segment[2] for instant in data["instants"] if (instant["process"], instant["row"]) == (0, 0)
+               for segment in segments_of(instant))
+
+
+def rewritten(folder, name, change):
+    """The dump with records changed."""
+    path = os.path.join(folder, "changed.gmt")
+    pagelib.recfile.write(path, [change(bytearray(record)) for record in pagelib.recfile.read(DUMPS[name])])
+    return path
+
+
+def rows_have_their_gpu(folder):
+    """A request failed on cuda:1, and the process has memory on cuda:0, too, of which the picture says nothing."""
+    def numbered(device):
+        def change(record):
+            if struct.unpack_from("<H", record, 2)[0] == OOM_ROW:
+                record[ROW_DEVICE] = device + 1
+            return bytes(record)
+        return change
+
+    found = []
+    for device in (None, 0, 1):
+        path = DUMPS["oom-vmm"] if device is None else rewritten(folder, "oom-vmm", numbered(device))
+        data = data_of(page_of(folder, path))
+        frames = frames_of(data["processes"][0]["rows"][0]["calls"])
+        found.append((data["start_ns"], frames[-1][3], placed_bytes(data), sum(frame[1] == REQUEST for frame in frames),
+                      len(data["instants"])))
+    check("memory of another GPU is not in the request's row", found[0] == found[2] and found[0][1:] == (100 << 20, 100 << 20, 1, 1)
+          and found[1][0] < found[0][0] and found[1][3] == 0, found)
+
+
 def oom_writes(folder):
     page, other = page_of(folder, DUMPS["oom-torch"]), os.path.join(folder, "oom.html")
     command = [BIN, "oom", "-q", "-o", other]
@@ -187,6 +223,7 @@ def main():
         window_is_the_recordings(folder)
         last_moment_is_the_picture(folder)
         says(folder)
+        rows_have_their_gpu(folder)
         oom_writes(folder)
         shared(folder)
         try:

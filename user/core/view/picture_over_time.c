@@ -318,6 +318,36 @@ static void show_past(struct by_stack *b, const struct snapshot_index *x, uint32
 	free_past(&p);
 }
 
+/* ---- whose memory ---- */
+
+/* CUDA's number of the only GPU of which the process has a row. The event of the request that failed has the number;
+ * else all of the process's memory in the window must be on one GPU. */
+static uint32_t find_device(const struct snapshot_index *x, uint32_t process, uint32_t number, const struct window *end)
+{
+	struct rangemap_pos pos = { 0 };
+	bool devices[VIEW_DEVICES] = { false };
+	uint32_t only = VIEW_ORDINAL_UNKNOWN, count = 0;
+	const struct range *r;
+
+	for (uint64_t n = x->newest_event[process]; n != SNAPSHOT_NONE; n = x->event_before[n - x->h->first]) {
+		const struct history_event *e = history_event(x->h, n);
+		bool is_request = e->kind == GMT_HISTORY_OOM;
+
+		if (is_request && number && e->born == number && e->device != GMT_HISTORY_DEVICE_UNKNOWN)
+			return e->device;
+		if (!is_request && e->kind != GMT_HISTORY_NOTHING)
+			devices[e->device == GMT_HISTORY_DEVICE_UNKNOWN ? 0 : e->device] = true;
+	}
+	while ((r = rangemap_next(&end->segments, &pos)))
+		devices[device_of(r)] = true;
+	for (uint32_t i = 0; i < VIEW_DEVICES; i++)
+		if (devices[i]) {
+			only = i;
+			count++;
+		}
+	return count == 1 ? only : VIEW_ORDINAL_UNKNOWN;
+}
+
 /* Of ranges that a dump has, the event of the allocation has the time. */
 static struct range date_range(const struct snapshot_index *x, uint32_t process, bool is_block, const struct range *r)
 {
@@ -371,6 +401,24 @@ static void show_place(struct by_stack *b, const struct gmt_oom *rec, struct win
 	view_placed_add(b, view, w, &like, view->instants);
 }
 
+static void show_window_process(struct by_stack *b, const struct snapshot_index *x, uint32_t process,
+				const struct gmt_oom *rec, struct view *view, uint32_t proc)
+{
+	struct view_proc *shown = &view->procs[proc];
+	bool is_unnumbered = shown->row_count == 1 && shown->rows[0].ordinal == VIEW_ORDINAL_UNKNOWN;
+	struct window end;
+
+	take_window(x, process, &end);
+	if (is_unnumbered)
+		shown->rows[0].ordinal = find_device(x, process, rec->number, &end);
+	show_past(b, x, process, rec, &end, view, proc);
+	show_place(b, rec, &end, view, proc);
+	/* The number may be a guess, and the verdict names numbers. */
+	if (is_unnumbered)
+		shown->rows[0].ordinal = VIEW_ORDINAL_UNKNOWN;
+	window_free(&end);
+}
+
 void picture_over_time(const struct pipeline *pl, struct by_stack *b, const struct gmt_oom *rec, struct view *view)
 {
 	struct snapshot_index x;
@@ -378,18 +426,15 @@ void picture_over_time(const struct pipeline *pl, struct by_stack *b, const stru
 	if (!pl->history)
 		return;
 	view->instants = xcalloc(1, sizeof(*view->instants));
+	/* The picture of a failed request has the rows of one GPU alone; the window has the memory of all. */
+	view->is_filtered = rec->outcome != GMT_OOM_NONE;
 	snapshot_index_init(&x, pl->history);
 	for (uint32_t i = 0; i < view->proc_count; i++) {
 		const struct process *p = process_newest(&pl->ledger->processes, view->procs[i].tgid);
 		const struct history_process *hp = p ? history_find(pl->history, p) : NULL;
-		struct window end;
 
-		if (!hp || !hp->is_read)
-			continue;
-		take_window(&x, (uint32_t)(hp - pl->history->processes), &end);
-		show_past(b, &x, (uint32_t)(hp - pl->history->processes), rec, &end, view, i);
-		show_place(b, rec, &end, view, i);
-		window_free(&end);
+		if (hp && hp->is_read)
+			show_window_process(b, &x, (uint32_t)(hp - pl->history->processes), rec, view, i);
 	}
 	snapshot_index_fini(&x);
 	view_placed_sort(view->instants);

@@ -173,7 +173,7 @@ struct view {
 	uint32_t marks;             /* requested windows */
 	uint64_t mark_ns;           /* when the newest one began; 0: none */
 	uint32_t end_reason;        /* enum gmt_end_reason; UINT32_MAX: the stream has no end record */
-	bool is_filtered;           /* not all traced processes are in procs (view_filter.h) */
+	bool is_filtered;           /* traced processes (view_filter.h), or some of their GPUs, are not in procs */
 	struct view_lives *lives;   /* single allocations (view_lives.h); NULL: the request was not for them */
 	struct view_instants *instants; /* where memory lay (view_instants.h); likewise */
 	size_t finding_count;
