@@ -167,6 +167,12 @@ def rows_have_their_gpu(folder):
           and found[1][0] < found[0][0] and found[1][3] == 0, found)
 
 
+def short_windows(folder):
+    frames = frames_of(data_of(page_of(folder, DUMPS["oom-killed"]))["processes"][0]["rows"][0]["calls"])
+    steps = [frame[3] for frame in frames if frame[1] == 0]
+    check("each of 29 allocations within a millisecond is a step", [n << 28 for n in range(1, 30)] == steps[:29], steps)
+
+
 def oom_writes(folder):
     page, other = page_of(folder, DUMPS["oom-torch"]), os.path.join(folder, "oom.html")
     command = [BIN, "oom", "-q", "-o", other]
@@ -224,6 +230,7 @@ def main():
         last_moment_is_the_picture(folder)
         says(folder)
         rows_have_their_gpu(folder)
+        short_windows(folder)
         oom_writes(folder)
         shared(folder)
         try:

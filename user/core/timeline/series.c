@@ -11,6 +11,7 @@
 
 #define KEY_NONE UINT32_MAX
 #define FIRST_SHIFT 20               /* a slot of about a millisecond */
+#define SLOTS_LEAST 1024             /* in the span of a series whose span is known */
 
 void series_init(struct series *s, uint64_t points_most)
 {
@@ -18,6 +19,12 @@ void series_init(struct series *s, uint64_t points_most)
 	stacks_init(&s->sums);
 	hash_init(&s->by_key, sizeof(uint32_t));
 	series_limit(s, points_most);
+}
+
+void series_expect(struct series *s, uint64_t span_ns)
+{
+	while (s->shift && span_ns >> s->shift < SLOTS_LEAST)
+		s->shift--;
 }
 
 void series_fini(struct series *s)

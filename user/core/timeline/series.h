@@ -27,6 +27,8 @@
 #define SERIES_POINTS_EACH_KEY 16
 #define SERIES_POINTS_EACH_FRAME 4   /* there are no more frames than room for these points */
 void series_init(struct series *s, uint64_t points_most);
+/* Of a series without a change yet: it will have so long a span at the most. A short span has shorter slots. */
+void series_expect(struct series *s, uint64_t span_ns);
 void series_fini(struct series *s);
 /* The least points of a series, also where it gets no room. */
 #define SERIES_POINTS_MIN (SERIES_POINTS_EACH_KEY * (SERIES_KEYS_MIN + 1))

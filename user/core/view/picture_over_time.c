@@ -37,6 +37,7 @@ struct past_device {
 struct past {
 	struct by_stack *b;
 	uint64_t from_ns;        /* when the window began */
+	uint64_t until_ns;       /* when the picture was taken */
 	struct past_device *devices[VIEW_DEVICES];  /* by CUDA's number; NULL: none */
 	struct hash before;      /* uint64_t: bytes when the window began, by key_of_kind() */
 	struct hash born;        /* uint64_t: when a block was allocated, by its address */
@@ -47,6 +48,12 @@ struct past {
 
 /* ---- one change ---- */
 
+static void begin_one(const struct past *p, struct series *s)
+{
+	series_init(s, SERIES_POINTS);
+	series_expect(s, p->until_ns - p->from_ns);
+}
+
 static struct past_device *device_at(struct past *p, unsigned int number)
 {
 	struct past_device **d = &p->devices[number % VIEW_DEVICES];
@@ -54,9 +61,9 @@ static struct past_device *device_at(struct past *p, unsigned int number)
 	if (*d)
 		return *d;
 	*d = xcalloc(1, sizeof(**d));
-	series_init(&(*d)->calls, SERIES_POINTS);
-	series_init(&(*d)->blocks, SERIES_POINTS);
-	series_init(&(*d)->levels, SERIES_POINTS);
+	begin_one(p, &(*d)->calls);
+	begin_one(p, &(*d)->blocks);
+	begin_one(p, &(*d)->levels);
 	(*d)->levels.has_no_sum = true;
 	return *d;
 }
@@ -297,7 +304,9 @@ static bool is_asker(const struct gmt_oom *rec, const struct view *view, uint32_
 static void show_past(struct by_stack *b, const struct snapshot_index *x, uint32_t process, const struct gmt_oom *rec,
 		      const struct window *end, struct view *view, uint32_t proc)
 {
-	struct past p = { .b = b, .from_ns = window_begins(x->h, rec->hdr.ts_ns) };
+	struct past p = {
+		.b = b, .from_ns = window_begins(x->h, rec->hdr.ts_ns), .until_ns = rec->hdr.ts_ns,
+	};
 	struct snapshot s;
 
 	hash_init(&p.before, sizeof(uint64_t));
