@@ -26,6 +26,7 @@ DUMPS = {name: os.path.join(KEPT, name + "-dump.gmt")
 RECORDED = "train-oom", "oom-torch", "train"
 REQUEST = 3   # enum series_why
 OOM_ROW, ROW_DEVICE = 0x800b, 31   # struct gmt_oom_row
+HISTORY_EVENT = 0x8013
 
 
 def picture_of(path):
@@ -203,6 +204,13 @@ def shared(folder):
     check("--redact takes command lines, folders and the host out of a dump's page", not found, found)
 
 
+def without_events(folder):
+    path = os.path.join(folder, "flat.gmt")
+    pagelib.recfile.write(path, [record for record in pagelib.recfile.read(DUMPS["oom-torch"])
+                                 if struct.unpack_from("<H", record, 2)[0] != HISTORY_EVENT])
+    return path
+
+
 def in_browser(folder):
     hostile = pagelib.spoiled(folder, DUMPS["train-oom"])
     with browserlib.Browser() as browser:
@@ -213,11 +221,21 @@ def in_browser(folder):
         check("a page without single events has no place for them", "Single events" not in said and "its events" not in said, said)
         browser.run("[...document.querySelectorAll('.finding button')].find(one => one.innerText === 'its segments and gaps').click()")
         browser.until("document.activeElement.closest('[aria-label=segments]') !== null")
+        browser.run("[...document.querySelectorAll('.finding button')].find(one => one.innerText === 'why, and what to do').click()")
+        browser.until("(box => box.top >= 0 && box.bottom <= innerHeight)(document.querySelector('#report').getBoundingClientRect())")
+        check("the page says that the time is a dump's window", "the last 0.361 s before a dump, 1 process" in said, said)
         browser.open(page_of(folder, DUMPS["oom-torch"]))
+        shown = "[...document.querySelectorAll('.lines label')].filter(one => !one.hidden).map(one => one.innerText)"
+        check("a switch without a line or a band is not there", browser.run(shown) == ["the GPU's size"], browser.run(shown))
+        said = browser.run("document.body.innerText")
+        check("where no allocator is, no gap is spoken of", "each row is an allocation" in said and "All gaps" not in said, said)
         browser.run("document.querySelector('.finding button').click()")
         browser.until("location.hash.includes('chosen=oom_cases.c%3A39%20fill')")
         a, b, to = (int(re.search(f"[#&]{key}=(\\d+)", browser.run("location.hash")).group(1)) for key in ("a", "b", "to"))
         check("the verdict leads to the line's band, from the window's beginning to the request", a == 0 < b <= to, (a, b, to))
+        browser.open(page_of(folder, without_events(folder)))
+        flame = browser.run("document.querySelector('#flame').parentNode.innerText")
+        check("where nothing grew, the flame graph has what is held", "\n7 GiB\n" in flame and "fill" in flame, flame)
         browser.open(page_of(folder, hostile))
         browser.frame()
         check("names in a dump do nothing to its page", browser.run("window.hacked") is None)

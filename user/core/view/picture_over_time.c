@@ -247,7 +247,7 @@ static struct view_timeline *show_device(const struct past *p, struct past_devic
 {
 	struct view_timeline *out = xcalloc(1, sizeof(*out));
 
-	/* Memory that lies nowhere, as handles that are not mapped, is in no window. */
+	/* Memory without an address, such as handles that are not mapped, is in no window. */
 	out->beside = held > d->calls.sums.live ? held - d->calls.sums.live : 0;
 	series_put_peak(&d->calls);
 	series_put_peak(&d->blocks);

@@ -15,13 +15,14 @@
 extern const char html_report[], html_report_end[];
 
 /* Takes the report's text. */
-static void put_page(struct out *out, const struct view *view, struct out *report, const struct sink_opts *opts)
+static void put_page(struct out *out, const struct view *view, struct out *report, bool is_dump,
+		     const struct sink_opts *opts)
 {
 	const struct html_script script = { html_report, html_report_end };
 
 	html_page_begin(out);
 	html_page_text(out, "Report", report, opts->redact);
-	html_put_data(out, view, opts);
+	html_put_data(out, view, is_dump, opts);
 	html_page_end(out, &script);
 }
 
@@ -46,7 +47,7 @@ static void write_page(struct out *out, const struct view *view, const struct si
 		redact_view(view, &copy);
 	out_init_mem(&report);
 	report_print(&report, opts->redact ? &copy : view, &plain);
-	put_page(out, opts->redact ? &copy : view, &report, &plain);
+	put_page(out, opts->redact ? &copy : view, &report, false, &plain);
 	if (opts->redact)
 		redact_free(&copy);
 }
@@ -102,7 +103,7 @@ static void write_picture(struct out *out, const struct oom_view *picture, const
 	oom_print(&report, &shown, &plain);
 	copy = shown.view;
 	set_span(&copy);
-	put_page(out, &copy, &report, &plain);
+	put_page(out, &copy, &report, true, &plain);
 	if (opts->redact)
 		redact_free(&shown.view);
 }

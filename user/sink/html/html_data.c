@@ -240,8 +240,9 @@ static void note_beside(struct out *out, const struct view *view, const struct v
 		const struct view_row *row = &proc->rows[i];
 
 		if (row->timeline && row->timeline->beside)
-			out_printf(out, "pid %u held %s more on GPU %s when the picture was taken, in memory that lies"
-				   " nowhere, as handles that are not mapped: the dump does not say since when\n",
+			out_printf(out, "pid %u held %s more on GPU %s when the picture was taken, in memory"
+				   " without an address, such as handles that are not mapped: the dump does not say"
+				   " since when\n",
 				   proc->tgid, human_bytes(row->timeline->beside).s, text_gpu(view, row->gpu).s);
 	}
 }
@@ -288,12 +289,13 @@ static bool was_looked_at(const struct view *view)
 	return false;
 }
 
-void html_put_data(struct out *out, const struct view *view, const struct sink_opts *opts)
+void html_put_data(struct out *out, const struct view *view, bool is_dump, const struct sink_opts *opts)
 {
 	html_page_data_begin(out);
 	html_put_json(out, "start_ns", js_u64(view->start_ns), opts->redact);
 	html_put_json(out, "wall_ms", js_u64(view->wall_start_ns / 1000000), opts->redact);
 	html_put_json(out, "length_ns", js_u64(view->now_ns - view->start_ns), opts->redact);
+	html_put_json(out, "is_dump", json_boolean(is_dump), opts->redact);
 	html_put_json(out, "notes", page_notes(view, opts), opts->redact);
 	html_put_json(out, "symbols", page_symbols(view), opts->redact);
 	html_put_json(out, "stacks", page_stacks(view), opts->redact);

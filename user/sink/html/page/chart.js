@@ -174,7 +174,7 @@ function drawSize(g, style) {
 }
 
 function drawGrid(g, style) {
-	const { most, scale, places } = shown, step = 2 ** Math.ceil(Math.log2(most / 6));
+	const { most, scale, places } = shown, step = Math.max(1, 2 ** Math.ceil(Math.log2(most / 6)));
 	g.textAlign = "right";
 	for (let bytes = 0; bytes < most; bytes += step) {
 		const y = Math.round(places.bottom - bytes * scale);
@@ -252,7 +252,7 @@ function drawIterations(g, style) {
 }
 
 function drawFlags(g, style) {
-	const { places } = shown;
+	const { places } = shown, right = AREA.left + places.width;
 	let free = 0;
 	for (const moment of model.moments) {
 		if (moment.why === ITERATION || moment.time < state.from || moment.time > state.to)
@@ -261,10 +261,11 @@ function drawFlags(g, style) {
 		const word = isBad ? "OUT OF MEMORY" : "mark";
 		g.fillStyle = style.getPropertyValue(isBad ? "--bad" : "--dim");
 		g.fillRect(x, isBad ? 2 : 4, isBad ? 2 : 1, places.bottom - 2);
-		if (x < free)
+		const { width } = g.measureText(word), at = x + 4 + width > right ? x - 4 - width : x + 4;
+		if (at < free)
 			continue;
-		g.fillText(word, Math.min(x + 4, AREA.left + places.width - 90), 11);
-		free = x + g.measureText(word).width + 10;
+		g.fillText(word, at, 11);
+		free = at + width + 6;
 	}
 }
 

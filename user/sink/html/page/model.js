@@ -270,7 +270,7 @@ function makeModel(view, by, withCached) {
 	if (segments && withCached)
 		bands.push(cachedBand([segments], blocks ? [blocks] : [], times));
 	const total = sumOf(bands, times), held = sumOf(bands.filter(band => !band.isCached), times), iterations = iterationsOf(view);
-	return { times, bands, total, held, moments: momentsOf(view), series: all, levels: makeLevels(view),
+	return { times, bands, total, held, hasCache: Boolean(segments), moments: momentsOf(view), series: all, levels: makeLevels(view),
 		terms: sumTerms(view, withCached), phases: phasesOf(view), iterations: iterations.ends, iterationsPart: iterations.part,
 		byIteration: axisByIteration(iterations.ends) };
 }

@@ -104,15 +104,15 @@ function sumsOf(segments) {
 }
 
 // Why a request failed, as far as the gaps say it.
-function gapsVerdict({ asked }, { free, largest }) {
+function gapsVerdict({ asked }, { count, free, largest }) {
 	const most = largest ? largest.bytes : 0;
-	if (!asked)
+	if (!asked || !count)
 		return "";
 	if (most >= asked)
 		return "The largest gap is large enough: it is another pool's or stream's, or a limit refused the request.";
 	if (free >= asked)
 		return "All gaps together are larger than the request, and each gap alone is smaller: what is free lies in pieces.";
-	return "All gaps together are smaller than the request: it would fail without gaps between blocks, too.";
+	return "All gaps together are smaller than the request: it would fail even if all of them were one gap.";
 }
 
 function counted(count, one, more) {

@@ -14,6 +14,7 @@ function update() {
 		return;
 	markMatches();
 	showAxis();
+	showSwitches();
 	showTable();
 	showStory();
 	showStacks();
@@ -22,6 +23,14 @@ function update() {
 	showEventsSoon();
 	showSegments();
 	redraw();
+}
+
+// A switch without anything to show is not there.
+function showSwitches() {
+	const has = { size: views[state.view].total > 0, cached: model.hasCache };
+	model.levels.forEach((level, n) => has[LINES[n]] = mostOf(level.values) > 0);
+	for (const [name, is] of Object.entries(has))
+		switches[name].parentNode.hidden = !is;
 }
 
 function showAxis() {
@@ -60,6 +69,8 @@ if (model && !location.hash && mostOf(model.held))
 	hideWhatDwarfs();
 if (model && !location.hash)
 	skipEmptyTime();
+if (model && !location.hash && !makeFlame().bytes)
+	state.flame = "live";
 views.forEach((view, i) => make("option", viewChoice, view.name, { value: i }));
 viewChoice.onchange = () => changeView(+viewChoice.value);
 groupChoice.onchange = () => regroup(groupChoice.value);
@@ -80,6 +91,7 @@ if (model) {
 } else {
 	for (const part of [bar, chart, below, placed, events, help])
 		part.hidden = true;
-	said.textContent = "There is no memory over time: no allocation on a GPU was seen, or the file is a dump of one moment.";
+	said.textContent = "There is no memory over time: no allocation on a GPU was seen, or the file is a dump that does not say " +
+		"which GPU it was on.";
 }
 update();

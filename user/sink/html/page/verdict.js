@@ -43,6 +43,15 @@ function goTo(finding) {
 	update();
 }
 
+// The report of a dump is the verdict on the request.
+function makeRemedy(links, finding) {
+	if (data.is_dump && finding.name === "out_of_memory")
+		make("button", links, "why, and what to do", { class: "link screen" }).onclick = () =>
+			document.getElementById("report").scrollIntoView({ block: "center" });
+	else if (finding.remedy)
+		make("span", links, finding.remedy, { class: "dim" });
+}
+
 function makeFinding(finding) {
 	const box = make("div", verdict, undefined, { class: "finding " + finding.ground });
 	const line = make("div", box);
@@ -82,8 +91,7 @@ function makeFinding(finding) {
 		}
 	}
 	makeSource(box, finding.source);
-	if (finding.remedy)
-		make("span", links, finding.remedy, { class: "dim" });
+	makeRemedy(links, finding);
 }
 
 function makeVerdict() {
@@ -97,7 +105,8 @@ function makeVerdict() {
 
 function showAbout() {
 	const start = data.wall_ms ? new Date(data.wall_ms).toISOString().slice(0, 19).replace("T", " ") + " UTC, " : "";
-	about.textContent = start + secondsText(data.length_ns) + ", " + data.processes.length +
+	const span = secondsText(data.length_ns);
+	about.textContent = start + (data.is_dump ? "the last " + span + " before a dump" : span) + ", " + data.processes.length +
 		(data.processes.length === 1 ? " process: " + (data.processes[0].command || data.processes[0].comm) : " processes");
 }
 
@@ -110,9 +119,9 @@ function showBounds() {
 	const late = [...new Set(views[state.view].parts.filter(({ process }) => !process.from_start).map(({ process }) =>
 		processName(process) + " was attached at " + timeText(process.attach_ns) + ": older memory is not shown."))];
 	bounds.textContent = [
-		"The picture is exact at " + model.times.length + " moments: the peak, requests that failed, marks, ends of " +
-			"iterations, and about every " + spanText(slot) + " while memory changed. Between two moments, the " +
-			"pointer shows the least and the most that the sum and a band can have been.",
+		"The picture is exact at " + counted(model.times.length, "moment", "moments") + ": the peak, requests that failed, " +
+			"marks, ends of iterations, and about every " + spanText(slot) + " while memory changed. Between two moments, " +
+			"the pointer shows the least and the most that the sum and a band can have been.",
 		...SHOWN.filter(why => left[why]).map(why =>
 			"There were too many moments of one kind (" + WHY[why] + "): " + left[why] + " of them are not exact."),
 		merged ? merged + " allocations are shown without their stack trace, for want of room." : "",
