@@ -93,7 +93,7 @@ const help = make("p", front, "Drag: two instants, A and B. Shift and drag, or t
 
 // The longest part comes last, behind the report's text.
 const events = make("section", document.getElementById("page"), undefined, { "aria-label": "single events" });
-events.hidden = data.life_count === undefined;   // as of a dump
+events.hidden = data.is_dump;
 make("h2", events, "Single events");
 const eventLinks = make("div", events, undefined, { class: "links screen" });
 const eventsSaid = make("p", events, "", { class: "dim" });
