@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tests of HTML pages share: the data in a page, and recordings whose names do something to a page."""
+"""What tests of HTML pages share: the data in a page, recordings whose names do something to a page, and Chromium."""
 import base64
 import json
 import os
 import re
 import sys
 
-from cases import TOP
+from cases import TOP, skip
+import browserlib
 
 sys.path.insert(1, os.path.join(TOP, "tests", "recordings"))
 import recfile  # noqa: E402
@@ -54,3 +55,11 @@ def spoiled(folder, path):
         kept.append(record)
     recfile.write(to, kept)
     return to
+
+
+def in_chromium(what, look, *pages):
+    """Looks at pages in Chromium; where there is none, `what` is skipped."""
+    try:
+        look(*pages)
+    except browserlib.Unavailable as why:
+        skip(what, why)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from cases import BIN, PATIENCE, TOP, check, done, skip
+from cases import BIN, PATIENCE, TOP, check, done
 import browserlib
 import pagelib
 from pagelib import data_of, numbers, zigzag
@@ -378,10 +378,7 @@ def main():
         same_numbers(folder)
         hostile_text(folder)
         shared(folder)
-        try:
-            in_browser(folder)
-        except browserlib.Unavailable as why:
-            skip("the page in a browser", why)
+        pagelib.in_chromium("the page in a browser", in_browser, folder)
     return done()
 
 

@@ -7,8 +7,8 @@ import sys
 import tempfile
 
 import test_html
-from cases import TOP, check, done, skip
-from pagelib import data_of
+from cases import TOP, check, done
+from pagelib import data_of, in_chromium
 
 sys.path.insert(1, os.path.join(TOP, "tests"))
 import browserlib  # noqa: E402
@@ -75,10 +75,7 @@ def in_browser(folder):
 def main():
     with tempfile.TemporaryDirectory(prefix="gmt-html-") as folder:
         numbers(folder)
-        try:
-            in_browser(folder)
-        except browserlib.Unavailable as why:
-            skip("memory without calls in a browser", why)
+        in_chromium("memory without calls in a browser", in_browser, folder)
     return done()
 
 

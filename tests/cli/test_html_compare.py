@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from cases import BIN, PATIENCE, TOP, check, done, skip
+from cases import BIN, PATIENCE, TOP, check, done
 import browserlib
 import pagelib
 
@@ -232,10 +232,7 @@ def main():
         refusals(folder)
         shared(folder)
         spoiled = hostile(folder)
-        try:
-            in_browser(folder, spoiled)
-        except browserlib.Unavailable as why:
-            skip("the page in a browser", why)
+        pagelib.in_chromium("the page in a browser", in_browser, folder, spoiled)
     return done()
 
 

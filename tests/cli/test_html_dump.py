@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from cases import BIN, PATIENCE, TOP, check, done, skip
+from cases import BIN, PATIENCE, TOP, check, done
 import pagelib
 import browserlib
 from pagelib import data_of
@@ -251,10 +251,7 @@ def main():
         short_windows(folder)
         oom_writes(folder)
         shared(folder)
-        try:
-            in_browser(folder)
-        except browserlib.Unavailable as why:
-            skip("the page in a browser", why)
+        pagelib.in_chromium("the page in a browser", in_browser, folder)
     return done()
 
 

@@ -11,8 +11,8 @@ import tempfile
 from collections import Counter
 
 import test_html
-from cases import BIN, PATIENCE, TOP, check, done, skip
-from pagelib import data_of
+from cases import BIN, PATIENCE, TOP, check, done
+from pagelib import data_of, in_chromium
 from test_html import CATEGORIES, LEAK, numbers, spoiled, zigzag
 
 sys.path.insert(1, os.path.join(TOP, "tests"))
@@ -188,10 +188,7 @@ def main():
         same_lives(folder)
         counted(folder)
         refused()
-        try:
-            in_browser(folder)
-        except browserlib.Unavailable as why:
-            skip("single events in a browser", why)
+        in_chromium("single events in a browser", in_browser, folder)
     return done()
 
 

@@ -7,8 +7,8 @@ import sys
 import tempfile
 
 import test_html
-from cases import TOP, check, done, skip
-from pagelib import data_of
+from cases import TOP, check, done
+from pagelib import data_of, in_chromium
 from test_html import LEAK, numbers, spoiled, zigzag
 
 sys.path.insert(1, os.path.join(TOP, "tests"))
@@ -195,10 +195,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gmt-html-") as folder:
         same_sums(folder)
         words(folder)
-        try:
-            in_browser(folder)
-        except browserlib.Unavailable as why:
-            skip("segments in a browser", why)
+        in_chromium("segments in a browser", in_browser, folder)
     return done()
 
 
