@@ -69,15 +69,15 @@ struct pipeline *outputs_pipeline(const struct options *options)
 		.history_ns = options->window.ns,
 	};
 
-	for (size_t i = 0; sinks[i]; i++)
+	for (size_t i = 0; sinks[i]; i++) {
 		wanted.keeps_ended |= options->files[i] && sinks[i]->write_history;
+		has_pictures |= options->files[i] && sinks[i]->write_picture;
+	}
 	if (outputs_want(options, SINK_WANTS_TIMELINE))
 		wanted.timeline_points = timeline_points(options);
 	wanted.keeps_lives = outputs_want(options, SINK_WANTS_LIVES);
 	wanted.keeps_instants = outputs_want(options, SINK_WANTS_INSTANTS);
 	wanted.keeps_all_lives = options->events == CLI_EVENTS_ALL;
-	for (size_t i = 0; sinks[i]; i++)
-		has_pictures |= options->files[i] && sinks[i]->write_picture;
 	if (wanted.keeps_ended || has_dumps || has_pictures)
 		wanted.history_events = options->window.events;
 	wanted.history_of_dumps = !wanted.keeps_ended && !has_dumps;

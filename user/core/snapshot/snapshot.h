@@ -126,7 +126,7 @@ static inline enum snapshot_why snapshot_why_of(uint32_t stack_id)
 	return stack_id ? SNAPSHOT_WHY_NONE : SNAPSHOT_WHY_NO_STACK;
 }
 
-/* For snapshot_build(): makes the events, going back from the memory at the end. */
+/* Makes the events alone, in an empty snapshot or one that has the memory at the end, going back from there. */
 void snapshot_replay(const struct snapshot_index *x, uint32_t process, const struct window *end, struct snapshot *out);
 
 #endif

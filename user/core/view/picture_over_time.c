@@ -76,7 +76,7 @@ static uint64_t key_of_kind(unsigned int device, enum kind kind, uint32_t stack_
 typedef void series_change(struct series *s, uint32_t stack_id, uint32_t what, uint64_t bytes, uint64_t ts_ns);
 
 static void change_memory(struct past *p, unsigned int number, enum kind kind, uint32_t stack_id, uint64_t bytes,
-		   series_change *change_series, uint64_t ts_ns)
+			  series_change *change_series, uint64_t ts_ns)
 {
 	struct past_device *d = device_at(p, number);
 
@@ -104,6 +104,13 @@ static unsigned int device_of(const struct range *r)
 	return r->gpu < 0 ? 0 : (unsigned int)r->gpu;
 }
 
+static unsigned int device_of_block(const struct window *w, const struct range *block)
+{
+	const struct range *segment = rangemap_find(&w->segments, block->base);
+
+	return device_of(segment ? segment : block);
+}
+
 static void take_end(struct past *p, const struct window *end)
 {
 	struct rangemap_pos pos = { 0 };
@@ -114,11 +121,8 @@ static void take_end(struct past *p, const struct window *end)
 			add_before(p, device_of(r), r->aux & GMT_HISTORY_TORCH ? SEGMENT : PLAIN, (uint32_t)r->value,
 				   r->length);
 	pos = (struct rangemap_pos){ 0 };
-	while ((r = rangemap_next(&end->blocks, &pos))) {
-		const struct range *segment = rangemap_find(&end->segments, r->base);
-
-		add_before(p, device_of(segment ? segment : r), BLOCK, (uint32_t)r->value, r->length);
-	}
+	while ((r = rangemap_next(&end->blocks, &pos)))
+		add_before(p, device_of_block(end, r), BLOCK, (uint32_t)r->value, r->length);
 }
 
 /* 1: memory comes; -1: memory goes; 0: neither. */
@@ -209,8 +213,7 @@ static void end_blocks(struct past *p, const struct window *end)
 	const struct range *r;
 
 	while ((r = rangemap_next(&end->blocks, &pos))) {
-		const struct range *segment = rangemap_find(&end->segments, r->base);
-		struct past_device *d = device_at(p, device_of(segment ? segment : r));
+		struct past_device *d = device_at(p, device_of_block(end, r));
 		uint8_t category = (uint8_t)window_category(r);
 
 		if (category)
@@ -307,13 +310,13 @@ static void show_past(struct by_stack *b, const struct snapshot_index *x, uint32
 	struct past p = {
 		.b = b, .from_ns = window_begins(x->h, rec->hdr.ts_ns), .until_ns = rec->hdr.ts_ns,
 	};
-	struct snapshot s;
+	struct snapshot s = { 0 };
 
 	hash_init(&p.before, sizeof(uint64_t));
 	hash_init(&p.born, sizeof(uint64_t));
 	hash_init(&p.purposes, sizeof(uint8_t));
 	hash_init(&p.segments, sizeof(char));
-	snapshot_build_from(x, process, &s);
+	snapshot_replay(x, process, end, &s);
 	take_end(&p, end);
 	take_back_events(&p, &s);
 	begin_series(&p);
@@ -392,40 +395,26 @@ static void take_window(const struct snapshot_index *x, uint32_t process, struct
 	window_free(&w);
 }
 
-static void show_place(struct by_stack *b, const struct gmt_oom *rec, struct window *w, struct view *view,
-		       uint32_t proc)
-{
-	bool has_asked = is_asker(rec, view, proc);
-	struct view_instant like = {
-		.why = has_asked ? INSTANT_REQUEST : INSTANT_END, .ts_ns = rec->hdr.ts_ns, .proc = proc,
-		.asked = has_asked ? history_asked_bytes(rec) : 0,
-	};
-	struct instant_left_out left_out = { 0 };
-
-	instant_cut(w, INSTANT_RANGES, &left_out);
-	like.segments_left_out = left_out.segments;
-	like.bytes_left_out = left_out.bytes;
-	like.held_left_out = left_out.held;
-	like.blocks_left_out = left_out.blocks;
-	view_placed_add(b, view, w, &like, view->instants);
-}
-
 static void show_window_process(struct by_stack *b, const struct snapshot_index *x, uint32_t process,
 				const struct gmt_oom *rec, struct view *view, uint32_t proc)
 {
 	struct view_proc *shown = &view->procs[proc];
 	bool is_unnumbered = shown->row_count == 1 && shown->rows[0].ordinal == VIEW_ORDINAL_UNKNOWN;
-	struct window end;
+	struct instant then = {
+		.why = is_asker(rec, view, proc) ? INSTANT_REQUEST : INSTANT_END, .ts_ns = rec->hdr.ts_ns,
+		.bytes = history_asked_bytes(rec), .is_made = true,
+	};
 
-	take_window(x, process, &end);
+	take_window(x, process, &then.window);
 	if (is_unnumbered)
-		shown->rows[0].ordinal = find_device(x, process, rec->number, &end);
-	show_past(b, x, process, rec, &end, view, proc);
-	show_place(b, rec, &end, view, proc);
+		shown->rows[0].ordinal = find_device(x, process, rec->number, &then.window);
+	show_past(b, x, process, rec, &then.window, view, proc);
+	instant_cut(&then.window, INSTANT_RANGES, &then.left_out);
+	view_placed_add(b, view, proc, &then, view->instants);
 	/* The number may be a guess, and the verdict names numbers. */
 	if (is_unnumbered)
 		shown->rows[0].ordinal = VIEW_ORDINAL_UNKNOWN;
-	window_free(&end);
+	window_free(&then.window);
 }
 
 void picture_over_time(const struct pipeline *pl, struct by_stack *b, const struct gmt_oom *rec, struct view *view)

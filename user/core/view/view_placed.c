@@ -103,12 +103,6 @@ static void show_window(struct maker *m, const struct window *w, const struct vi
 	snapshot_free(&s);
 }
 
-void view_placed_add(struct by_stack *b, const struct view *view, const struct window *w,
-		     const struct view_instant *like, struct view_instants *out)
-{
-	show_window(&(struct maker){ .by_stack = b, .view = view, .out = out }, w, like);
-}
-
 static void show_instant(struct maker *m, uint32_t proc, const struct instant *instant)
 {
 	if (instant->is_made)
@@ -118,6 +112,12 @@ static void show_instant(struct maker *m, uint32_t proc, const struct instant *i
 			.segments_left_out = instant->left_out.segments, .bytes_left_out = instant->left_out.bytes,
 			.held_left_out = instant->left_out.held, .blocks_left_out = instant->left_out.blocks,
 		});
+}
+
+void view_placed_add(struct by_stack *b, const struct view *view, uint32_t proc, const struct instant *instant,
+		     struct view_instants *out)
+{
+	show_instant(&(struct maker){ .by_stack = b, .view = view, .out = out }, proc, instant);
 }
 
 static void show_present(struct maker *m, const struct process *p, uint32_t proc)

@@ -6,18 +6,17 @@
 #include <stdint.h>
 
 struct by_stack;
+struct instant;
 struct pipeline;
 struct view;
-struct view_instant;
 struct view_instants;
-struct window;
 
 /* view: the processes and rows are there. NULL: no instants are kept. */
 struct view_instants *view_placed(const struct pipeline *pl, struct by_stack *b, const struct view *view);
 
-/* Adds where memory lay in a window: an instant for each row that has memory there; `like` says all else of it. */
-void view_placed_add(struct by_stack *b, const struct view *view, const struct window *w,
-		     const struct view_instant *like, struct view_instants *out);
+/* Adds an instant of a process (in view.procs), for each row that has memory in its window. */
+void view_placed_add(struct by_stack *b, const struct view *view, uint32_t proc, const struct instant *instant,
+		     struct view_instants *out);
 void view_placed_sort(struct view_instants *out);
 
 /* The row of a process (in view.procs) that has the memory of a device, by CUDA's number; VIEW_INSTANT_NO_ROW: nobody
