@@ -7,6 +7,7 @@ speak of the same moment. Reports are the tool's --json; what they are compared 
 the simulated driver's account and NVML.
 """
 import atexit
+import glob
 import json
 import os
 import queue
@@ -35,6 +36,7 @@ C10_CUDA = os.path.join(BUILT, "usr/lib-torch/libc10_cuda.so")
 GPU_A = "GPU-b71e4d02-6f53-4c1a-9d30-27a8e45b9011"      # nvidia-smi's 0, CUDA's 1
 GPU_B = "GPU-2c90f68e-11d4-4e77-8b42-c35d069fe822"      # nvidia-smi's 1, CUDA's 0
 MIB = 1 << 20
+READERS = "gmt-parse"                                   # so the names begin of processes that read files (user/parse)
 RESTS = 5                                               # looks in a row: the tool reads a busy process every 0.05 s
 BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}              # a Python with this keeps it: PyTorch loads in half the time
 
@@ -146,14 +148,17 @@ def run(argv, **options):
     return subprocess.run(argv, capture_output=True, timeout=PATIENCE, check=False, **options)
 
 
-def descendants(pid):
-    found = []
+def of_proc(path):
+    """A file's text; nothing where the process has ended meanwhile."""
     try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
-                found += map(int, file.read().split())
-    except (FileNotFoundError, ProcessLookupError):             # it has ended meanwhile
-        pass
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def descendants(pid):
+    found = [int(child) for path in glob.glob(f"/proc/{pid}/task/*/children") for child in of_proc(path).split()]
     return found + [pid for child in found for pid in descendants(child)]
 
 
@@ -256,17 +261,17 @@ def books_of(out):
             if k.startswith(("gpu.", "proc."))}
 
 
+def readers_of(pid):
+    """Folders in /proc of the processes in which a tool has files read."""
+    return [f"/proc/{child}" for child in descendants(pid) if of_proc(f"/proc/{child}/comm").startswith(READERS)]
+
+
 def workers_wait(pid):
-    """Whether all threads of a process but its first one wait for something to do. One that waits for a CPU does not."""
-    for tid in set(os.listdir(f"/proc/{pid}/task")) - {str(pid)}:
-        try:
-            with open(f"/proc/{pid}/task/{tid}/stat", encoding="ascii", errors="replace") as file:
-                state = file.read().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):         # it has ended meanwhile
-            continue
-        if state != "S":
-            return False
-    return True
+    """Whether the readers of a process, and all its threads but the first one, wait for something to do. A thread that
+    waits for a CPU does not; what was stopped, or has ended, is not waited for."""
+    threads = [path for path in glob.glob(f"/proc/{pid}/task/*") if not path.endswith(f"/{pid}")]
+    states = [of_proc(path + "/stat").rpartition(")")[2].split()[:1] for path in threads + readers_of(pid)]
+    return not any(state in (["R"], ["D"]) for state in states)
 
 
 class Tool(Process):
