@@ -24,6 +24,7 @@
 #define LOOK_NS 100000000ULL      /* between two looks for names: a window has thousands of stacks */
 #define OOM_NAME "gpumemtrace-oom-"
 #define KEPT_MAX 64               /* dumps that may be written again */
+#define BURST_NS 100000000ULL     /* between two failures of a burst, at most */
 
 /* A dump that was written, and may be written again. */
 struct kept {
@@ -32,6 +33,7 @@ struct kept {
 	struct history_subjects window; /* the processes and stacks that its window names */
 	uint64_t until_ns, look_ns;     /* the last and the next look for names */
 	size_t unnamed;          /* stacks without a name in the last version */
+	bool is_later;           /* the request is not the first one of a burst */
 };
 
 struct dumping {
@@ -45,6 +47,7 @@ struct dumping {
 	uint32_t written;        /* dumps, each counted once */
 	uint32_t asked;
 	bool has_said_enough, has_said_error;
+	struct gmt_oom announced; /* the newest request that was told */
 	struct dump_file *newest; /* that was written; NULL: none */
 	struct oom *last_oom;      /* the newest failed request that no dump is kept of any more; NULL: there is none */
 };
@@ -146,7 +149,7 @@ static char *make_dump_path(const struct dumping *d, const struct oom *oom)
 }
 
 /* The dump takes `oom` over. */
-static void keep_and_write(struct dumping *d, struct oom *oom, uint64_t now_ns)
+static void keep_and_write(struct dumping *d, struct oom *oom, bool is_later, uint64_t now_ns)
 {
 	struct kept *k;
 
@@ -155,14 +158,78 @@ static void keep_and_write(struct dumping *d, struct oom *oom, uint64_t now_ns)
 	k = &d->kept[d->kept_count++];
 	*k = (struct kept){
 		.oom = oom, .file = dump_file_new(make_dump_path(d, oom)), .until_ns = now_ns + NAMES_NS + OOM_FATAL_NS,
+		.is_later = is_later,
 	};
 	d->written++;
 	write_dump(d, k, true, true);
 }
 
+/* ---- bursts ----
+ *
+ * A library that tries one way after another, such as cuDNN, has a thread raise dozens of errors in a moment, and the
+ * program may die of the last one. The first error has a dump, and the newest error has another one. */
+
+static bool is_next(const struct gmt_oom *before, const struct gmt_oom *rec)
+{
+	return before->number && rec->number > before->number && before->hdr.tgid == rec->hdr.tgid &&
+	       before->hdr.tid == rec->hdr.tid && before->outcome == GMT_OOM_RAISED &&
+	       rec->first_ns - before->last_ns < BURST_NS;
+}
+
+static struct kept *newer_of(struct kept *a, struct kept *b)
+{
+	return a && a->oom->rec.number > b->oom->rec.number ? a : b;
+}
+
+/* The dump of the request before, in the same burst; NULL: the request is the first one. */
+static struct kept *find_before(struct dumping *d, const struct gmt_oom *rec)
+{
+	struct kept *found = NULL;
+
+	for (size_t i = 0; i < d->kept_count; i++)
+		if (is_next(&d->kept[i].oom->rec, rec))
+			found = newer_of(found, &d->kept[i]);
+	return found;
+}
+
+/* The process's newest dump; NULL: there is none, or no more. */
+static struct kept *find_newest(struct dumping *d, uint32_t tgid)
+{
+	struct kept *found = NULL;
+
+	for (size_t i = 0; i < d->kept_count; i++)
+		if (d->kept[i].oom->rec.number && d->kept[i].oom->rec.hdr.tgid == tgid)
+			found = newer_of(found, &d->kept[i]);
+	return found;
+}
+
+/* The dump is of this request from now on. is_told: like a new dump. */
+static void pass_on(struct dumping *d, struct kept *k, struct oom *oom, bool is_told, uint64_t now_ns)
+{
+	oom_free(k->oom);
+	k->oom = oom;
+	k->until_ns = now_ns + NAMES_NS + OOM_FATAL_NS;
+	write_dump(d, k, true, is_told);
+}
+
+/* More is known about a request that has no dump: the picture comes back. */
+static void give_picture_back(struct dumping *d, struct oom *oom)
+{
+	struct oom *last = d->last_oom;
+	struct gmt_oom rec = oom->rec;
+
+	if (oom->row_count || !last || !rec.number || last->rec.number != rec.number)
+		return;
+	rec.hdr = last->rec.hdr;
+	*oom = *last;
+	oom->rec = rec;
+	free(last);
+	d->last_oom = NULL;
+}
+
 /* ---- verdicts ---- */
 
-static void announce_oom(const struct dumping *d, const struct oom *oom)
+static void announce_oom(struct dumping *d, const struct oom *oom)
 {
 	static const char *const words[GMT_OOM_OUTCOME_COUNT] = {
 		[GMT_OOM_OPEN] = "ran out of memory",
@@ -171,8 +238,13 @@ static void announce_oom(const struct dumping *d, const struct oom *oom)
 		[GMT_OOM_FATAL] = "ended because it ran out of memory",
 	};
 	uint64_t asked = oom->rec.framework_bytes ? oom->rec.framework_bytes : oom->rec.asked_bytes;
+	bool is_later = is_next(&d->announced, &oom->rec);
 
-	if (d->options->quiet || (oom->rec.outcome == GMT_OOM_RETRY && !d->options->verbose))
+	d->announced = oom->rec;
+	if (d->options->quiet)
+		return;
+	if (!d->options->verbose &&
+	    (oom->rec.outcome == GMT_OOM_RETRY || (is_later && oom->rec.outcome == GMT_OOM_RAISED)))
 		return;
 	if (asked)
 		say("process %u %s; it asked for %s", oom->rec.hdr.tgid, words[oom->rec.outcome],
@@ -206,9 +278,14 @@ static bool update_kept(struct dumping *d, struct oom *oom)
 	return false;
 }
 
+static bool can_be_dumped(const struct dumping *d, const struct oom *oom)
+{
+	return oom->rec.outcome != GMT_OOM_RETRY && !d->options->oom_dir.is_off && oom->row_count;
+}
+
 static bool is_dump_wanted(struct dumping *d, const struct oom *oom)
 {
-	if (oom->rec.outcome == GMT_OOM_RETRY || d->options->oom_dir.is_off || !oom->row_count)
+	if (!can_be_dumped(d, oom))
 		return false;
 	if (d->written < d->options->oom_max)
 		return true;
@@ -219,18 +296,31 @@ static bool is_dump_wanted(struct dumping *d, const struct oom *oom)
 	return false;
 }
 
+static void dump_request(struct dumping *d, struct oom *oom, uint64_t now_ns)
+{
+	struct kept *before = find_before(d, &oom->rec), *newest = find_newest(d, oom->rec.hdr.tgid);
+	bool has_died = oom->rec.outcome == GMT_OOM_FATAL;
+
+	if (has_died)
+		give_picture_back(d, oom);
+	if (before && before->is_later && can_be_dumped(d, oom))
+		pass_on(d, before, oom, false, now_ns);
+	else if (is_dump_wanted(d, oom))
+		keep_and_write(d, oom, before != NULL, now_ns);
+	else if (has_died && newest && can_be_dumped(d, oom))
+		pass_on(d, newest, oom, true, now_ns);
+	else
+		retire_oom(d, oom);
+}
+
 static void take_ooms(struct dumping *d, uint64_t now_ns)
 {
 	struct oom *oom;
 
 	while ((oom = ooms_take(d->ooms))) {
 		announce_oom(d, oom);
-		if (update_kept(d, oom))
-			continue;
-		if (is_dump_wanted(d, oom))
-			keep_and_write(d, oom, now_ns);
-		else
-			retire_oom(d, oom);
+		if (!update_kept(d, oom))
+			dump_request(d, oom, now_ns);
 	}
 }
 
@@ -302,7 +392,7 @@ void dumping_ask(struct dumping *d, uint64_t now_ns)
 {
 	d->asked++;
 	d->has_said_error = false;   /* each request gets an answer */
-	keep_and_write(d, ooms_picture(d->ooms), now_ns);
+	keep_and_write(d, ooms_picture(d->ooms), false, now_ns);
 	d->written--;                /* --oom-max does not count this dump */
 }
 

@@ -27,7 +27,7 @@ def dumps_in(folder):
 
 def of(pid, views):
     """Others may run out of memory meanwhile, where everything is traced."""
-    return [v for v in views if v["processes"][v["oom"]["process"]]["pid"] == pid]
+    return [v for v in views if asker(v)["pid"] == pid]
 
 
 def run(*argv, arguments=()):
@@ -62,10 +62,13 @@ def only(dumps, recorded, outcome, by):
     return dumps[0]
 
 
+def asker(view):
+    return view["processes"][view["oom"]["process"]]
+
+
 def held(view, uuid=GPU_B):
     """Of the process that asked: its row on the GPU."""
-    process = view["processes"][view["oom"]["process"]]
-    return next(row for row in process["gpus"] if row["uuid"] == uuid)
+    return next(row for row in asker(view)["gpus"] if row["uuid"] == uuid)
 
 
 def caught():
@@ -111,26 +114,26 @@ def ended():
     equal(only(dumps, recorded, "fatal", "exit")["oom"]["wait_status"], 256, "wait status")
 
 
-def with_pytorch(case, c10):
-    """The case from when libc10 is probed: what each dump says, and the recording. The file is the target's alone: the
-    tracer probes the file only when this process maps it."""
+def with_pytorch(case, c10, *arguments, status=0):
+    """The case from when libc10 is probed: what each dump says, the recording, and the tool. The file is the target's
+    alone: the tracer probes the file only when this process maps it."""
     folder, recording = lib.folder(), lib.folder() + "/run.gmt"
     c10 = shutil.copy(c10, lib.folder())
-    tool = Tool("-a", "-o", recording, dumps=folder).ready()
+    tool = Tool("-a", "-o", recording, *arguments, dumps=folder).ready()
     target = Target("oom_cases", case, c10, hold="loaded")
     target.wait("loaded")
     tool.probes(c10)
     target.go()
-    equal(target.finish()[0], 0, "exit status " + target.stderr())
+    equal(target.finish()[0], status, "exit status " + target.stderr())
     tool.stop()
     dumps = [v for path in dumps_in(folder) for v in read(path)]
-    return of(target.pid, dumps), of(target.pid, read(recording))
+    return of(target.pid, dumps), of(target.pid, read(recording)), tool
 
 
 def pytorch():
     """PyTorch's report, of both releases: raised, with its own size, and CUDA's word on what was free"""
     for c10 in C10, C10_ENDBR:
-        dumps, recorded = with_pytorch("torch", c10)
+        dumps, recorded, _ = with_pytorch("torch", c10)
         equal([v["oom"]["by"] for v in dumps], ["went_on", "reported"], "both")   # it was filled up before
         same(dumps[1], recorded[1])
         oom = dumps[1]["oom"]
@@ -140,8 +143,26 @@ def pytorch():
 
 def pytorch_limit():
     """a limit of PyTorch's own: raised without a call that failed"""
-    view = only(*with_pytorch("limit", C10), "raised", "reported")
-    equal((view["oom"]["call"], view["oom"]["asked_bytes"]), (None, STEP), "what")
+    dumps, recorded, _ = with_pytorch("limit", C10)
+    oom = only(dumps, recorded, "raised", "reported")["oom"]
+    equal((oom["call"], oom["asked_bytes"]), (None, STEP), "what")
+
+
+def burst():
+    """dozens of errors in a moment, the last one fatal: the first and the last have a dump and a line, the last one always"""
+    dumps, recorded, tool = with_pytorch("burst", C10, status=1)
+    equal([v["oom"]["outcome"] for v in recorded], ["raised"] * 40 + ["fatal"], "what happened")
+    starts, pid = [v["oom"]["first_at"]["monotonic_ns"] for v in recorded], asker(recorded[-1])["pid"]
+    equal(dumps[-1]["oom"]["number"], recorded[-1]["oom"]["number"], "the last dump's request")
+    same(dumps[-1], recorded[-1])
+    equal(held(dumps[-1])["attributed"]["live_bytes"], held(dumps[0])["attributed"]["live_bytes"], "what was held")
+    if starts[-1] - starts[0] < 80_000_000:        # else a busy machine has made more than one burst of them
+        equal([v["oom"]["outcome"] for v in dumps], ["raised", "fatal"], "dumps")
+        equal(sum(f"process {pid} ran out of memory" in line for line in tool.err), 1, "lines\n" + tool.stderr())
+    check(any(f"process {pid} ended because it ran out of memory" in line for line in tool.err), tool.stderr())
+    dumps, recorded, tool = with_pytorch("burst", C10, "--oom-max", "1", status=1)
+    equal([v["oom"]["outcome"] for v in dumps], ["fatal"], "the only dump")
+    same(dumps[0], recorded[-1])
 
 
 def context():
@@ -292,5 +313,5 @@ def nowhere_to_write():
 
 
 if __name__ == "__main__":
-    lib.main(caught, retry, killed, ended, pytorch, pytorch_limit, context, module, stream, launch, expandable, bounded,
-             at_once, asked_for, nowhere_to_write)
+    lib.main(caught, retry, killed, ended, pytorch, pytorch_limit, burst, context, module, stream, launch, expandable,
+             bounded, at_once, asked_for, nowhere_to_write)

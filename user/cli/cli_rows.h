@@ -269,7 +269,9 @@ OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE | FOR_READING | FOR_DIFF,
        " `records` give nothing up: a recording that needs more ends the command with an error.")
 OPTION(0, "oom-max", "N", EXPERT, FOR_TRACE, MEMBER(number, oom_max, .least = 1, .most = 100000, .initial = "16"),
        "write at most N dumps; default @",
-       "Write at most *N* dumps in one session; the default is @. Dumps that are asked for with SIGUSR1 do not count.")
+       "Write at most *N* dumps in one session; the default is @. Dumps that are asked for with SIGUSR1 do not count."
+       " If no more dumps may be written and a process dies of a request, the dump of this request takes the place of"
+       " the process's newest dump.")
 OPTION(0, "nvml", "PATH|off", EXPERT, FOR_TRACE | FOR_DOCTOR | FOR_PS, MEMBER(place, nvml),
        "load this NVML library, or none",
        "Load this NVML library instead of libnvidia-ml.so.1 from the usual places. With `off` load no NVML"

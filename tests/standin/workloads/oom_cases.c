@@ -6,6 +6,7 @@
  *   retry     they free something, and ask again with success
  *   killed    they are killed; exit: they end with 1
  *   torch     PyTorch: a try, the cache is emptied, another try, cuMemGetInfo, its report to LIBC10, caught
+ *   burst     cuDNN's search for a plan in PyTorch: 40 requests and reports in a moment; it ends with 1 after the last
  *   limit     PyTorch's own limit: the report alone
  *   context   a child, for whose context nothing is left, ends with 1
  *   module    no call for memory fails, but that of a module's, and it ends with 1
@@ -70,6 +71,18 @@ static void torch(report_fn *report)
 	report(2 * STEP - 512, count * STEP, count * STEP, 0xdead0000 | CUDA);
 	wl_phase("caught");
 	held[count++] = wl_mem(0, MIB);
+}
+
+static void burst(report_fn *report)
+{
+	fill();
+	for (unsigned int i = 0; i < 40; i++) {
+		uint64_t size = (2 + i % 3) * STEP;
+
+		CU_FAILS(cuMemAlloc_v2(&held[count], size), CUDA_ERROR_OUT_OF_MEMORY);
+		report((int64_t)size, count * STEP, count * STEP, CUDA);
+	}
+	_exit(1);
 }
 
 /* In a process of its own, which has not used CUDA. */
@@ -164,6 +177,8 @@ static void run(const char *name, report_fn *report)
 		stream();
 	if (!strcmp(name, "launch") || !strcmp(name, "survived"))
 		launch(!strcmp(name, "survived"));
+	if (!strcmp(name, "burst"))
+		burst(report);
 	if (!strcmp(name, "torch")) {
 		torch(report);
 		return;

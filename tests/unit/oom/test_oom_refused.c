@@ -11,9 +11,6 @@
 
 #include "oom_next.h"
 
-#define A 0x7f0000000000ull
-#define OOM GMT_CUDA_OUT_OF_MEMORY
-#define S 1000000000ull
 #define NO_MEMORY 0x51
 #define INSUFFICIENT_RESOURCES 0x1a
 #define NOT_SUPPORTED 0x56

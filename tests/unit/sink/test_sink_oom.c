@@ -295,6 +295,7 @@ static void test_no_picture(void **state)
 	begin(&r);
 	CALL(&r, cuMemAlloc_v2, A, 79 * GiB);
 	for (unsigned int i = 1; i < 20; i++) {
+		CALL(&r, cuMemAlloc_v2, A + (100 + i) * GiB, MiB);      /* no two moments are alike */
 		oom_free(ooms_take(r.ooms));
 		FAIL(&r, cuMemAlloc_v2, OOM, 0, (1 + i) * GiB);
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "core/oom/oom_copy.h"
 #include "core/oom/oom_gpus.h"
 
 struct oom_kept *ooms_kept(const struct ooms *o, uint64_t process)
@@ -31,27 +32,6 @@ void ooms_drop_kept(struct ooms *o, uint64_t process)
 
 	if (kept)
 		drop_entry(o, kept);
-}
-
-static void *copy_of(const void *list, size_t count, size_t size)
-{
-	void *copy = count ? xcalloc(count, size) : NULL;
-
-	if (copy)
-		memcpy(copy, list, count * size);
-	return copy;
-}
-
-static struct oom *copy_oom(const struct oom *oom)
-{
-	struct oom *copy = xmalloc(sizeof(*copy));
-
-	*copy = *oom;
-	copy->rows = copy_of(oom->rows, oom->row_count, sizeof(*oom->rows));
-	copy->stacks = copy_of(oom->stacks, oom->stack_count, sizeof(*oom->stacks));
-	copy->waiting = copy_of(oom->waiting, oom->waiting_count, sizeof(*oom->waiting));
-	copy->gpus = copy_of(oom->gpus, oom->gpu_count, sizeof(*oom->gpus));
-	return copy;
 }
 
 /* The picture stays, and so do the moment and the flags that belong to it. */
@@ -90,7 +70,7 @@ void ooms_keep(struct ooms *o, uint64_t process, const struct oom *oom)
 	if (!o->kept)
 		o->kept = xcalloc(OOM_KEPT, sizeof(*o->kept));
 	o->kept[o->kept_count++] = (struct oom_kept){
-		.process = process, .oom = copy_oom(oom), .why = old.why, .why_ns = old.why_ns, .is_earlier = true,
+		.process = process, .oom = oom_copy(oom), .why = old.why, .why_ns = old.why_ns, .is_earlier = true,
 	};
 }
 

@@ -27,6 +27,7 @@ struct oom {
 	struct gmt_oom_waiting *waiting; /* of all rows */
 	struct oom_gpu *gpus;            /* oom_gpus.h */
 	size_t row_count, stack_count, waiting_count, gpu_count;
+	uint64_t taken_ns, taken_live;   /* when the picture was taken; bytes of the asker's row then */
 };
 
 /* A thread whose request has failed, until all is known about the request. */

@@ -7,6 +7,7 @@
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
+#include "core/oom/oom_copy.h"
 #include "core/oom/oom_gpus.h"
 #include "core/oom/oom_kept.h"
 #include "core/terms/names.h"
@@ -81,26 +82,43 @@ static bool may_take(struct ooms *o, uint64_t now_ns)
 /* The next try comes a moment later: a new picture shows something new only if memory was freed for that try. */
 static bool is_another(const struct oom_watch *w, uint64_t now_ns)
 {
-	return !w->oom->row_count || oom_row_live(w->p, w->row) != w->live_at_picture ||
-	       now_ns - w->oom->rec.hdr.ts_ns >= PICTURE_EACH_NS;
+	return !w->oom->row_count || oom_row_live(w->p, w->row) != w->oom->taken_live ||
+	       now_ns - w->oom->taken_ns >= PICTURE_EACH_NS;
+}
+
+/* A library that tries one way after another, such as cuDNN, makes dozens of requests in a moment, and the program may
+ * die of the last one. The picture of the process's request before is good for the next one if nothing has changed. */
+static const struct oom *find_alike(const struct ooms *o, const struct oom_watch *w, uint64_t now_ns)
+{
+	const struct oom_kept *kept = ooms_kept(o, w->p->index);
+	const struct oom *last = kept ? kept->oom : NULL;
+
+	if (!last || !last->row_count || memcmp(last->rec.uuid, w->oom->rec.uuid, GMT_UUID_BYTES) ||
+	    last->taken_live != oom_row_live(w->p, w->row) || now_ns - last->taken_ns >= PICTURE_EACH_NS)
+		return NULL;
+	return last;
 }
 
 void oom_watch_picture(struct ooms *o, struct oom_watch *w, const struct delta *d)
 {
 	struct oom *oom = w->oom;
 	bool may = is_another(w, d->ts_ns) && may_take(o, d->ts_ns);
+	const struct oom *alike = may || oom->row_count ? NULL : find_alike(o, w, d->ts_ns);
 
 	if (oom->row_count && !may)
 		return;
 	oom->rec.hdr = (struct gmt_hdr){
 		.size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .tgid = d->p->tgid, .tid = d->tid, .ts_ns = d->ts_ns,
 	};
+	if (alike)
+		oom_take_over(oom, alike);
 	if (!may)
 		return;
 	oom_forget_picture(oom);
 	/* A request for pinned memory is on no GPU; every picture has the rows of host memory. */
 	oom_picture(oom, o, w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu);
-	w->live_at_picture = oom_row_live(w->p, w->row);
+	oom->taken_ns = d->ts_ns;
+	oom->taken_live = oom_row_live(w->p, w->row);
 }
 
 /* ---- outcomes ---- */

@@ -18,7 +18,7 @@ struct oom_watch {
 	uint8_t told;              /* the outcome under which the request is counted */
 	bool told_host;            /* and is counted as a request for memory of the host */
 	uint64_t active_ns;        /* when the thread last asked or freed */
-	uint64_t live_at_first, live_at_picture;
+	uint64_t live_at_first;
 };
 
 /* NULL: none. */
