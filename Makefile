@@ -75,7 +75,7 @@ CORE     := $(call in,terms,array_size cgroup_parts dropped frames gpus librarie
                              ended ends framework_records graph held import ledger life overlap pool process \
                              process_tables stack_ends streams vmm vmm_object) \
             $(call in,framework,categories category framework framework_view frameworks iteration_end iteration_marks phase_line phases \
-                                recent rises segments sizes torch_silent waiting) \
+                                range_name recent rises segments sizes torch_silent waiting) \
             $(call in,oom,oom_ask oom_copy oom_dump oom_gpus oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read instant_cut instants \
                               view_instants window) \
@@ -149,7 +149,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,rm,rm rm_model) \
              $(call in,ledger,alloc before bind bounds checkpoint context graph known_bugs known_bugs_others known_bugs_own ledger \
                              mark orders overlap pool stack_ends streams vmm) \
-             $(call in,framework,iterations phases phases_now recent rises torch torch_silent torch_size) \
+             $(call in,framework,iterations phases phases_now range_name recent rises torch torch_silent torch_size) \
              $(call in,oom,oom oom_pictures oom_refused) \
              $(call in,history,history history_dump instants) \
              $(call in,timeline,phase_spans series timeline) \

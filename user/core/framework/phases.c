@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "core/framework/range_name.h"
 
 /* PyTorch appends the name of a class to each of these names (torch/optim/optimizer.py of 1.13 and 2.11). */
 static const struct {
@@ -200,18 +201,6 @@ static void push_range(struct phases *p, struct phase_thread *t, struct phase_op
 			begin_on(p, i, top_of(t));
 }
 
-/* Cuts the number off a name such as "ProfilerStep#12", so that all steps have one name. */
-static void make_name(char name[GMT_RANGE_NAME_BYTES], const uint8_t text[GMT_RANGE_NAME_BYTES])
-{
-	char *number;
-
-	memcpy(name, text, GMT_RANGE_NAME_BYTES);
-	name[GMT_RANGE_NAME_BYTES - 1] = '\0';
-	number = strrchr(name, '#');
-	if (number && number[1] && !number[1 + strspn(number + 1, "0123456789")])
-		number[1] = '\0';
-}
-
 static uint8_t number_range(struct phases *p, const char *name)
 {
 	for (unsigned int i = 0; i < p->name_count; i++)
@@ -234,7 +223,7 @@ static void begin_range(struct phases *p, const struct gmt_fw_range *rec)
 		return;
 	while (is_backward(top_of(t)))
 		pop_range(p, t);
-	make_name(name, rec->name);
+	range_name(name, rec->name);
 	open.name = number_range(p, name);
 	p->dropped += open.name == PHASES_NAMES_MAX && t->depth < PHASES_OPEN_MAX;
 	for (size_t i = 0; i < sizeof(known_ranges) / sizeof(known_ranges[0]); i++)
