@@ -210,10 +210,11 @@ def batch(s):
 
 def nccl(s):
     """Two GPUs: NCCL's buffers fill one; the verdict says that what is held is NCCL's."""
-    case = Case(s, "nccl", options=(), env={**QUIET, "NCCL_BUFFSIZE": str(GIB), "NCCL_MIN_NCHANNELS": "16",
-                                            "NCCL_MAX_NCHANNELS": "16"})
-    s.info("ready", "NCCL took (MiB)", case.ready["took"] // MIB)
-    dump = case.fatal()
+    env = {**QUIET, "NCCL_BUFFSIZE": str(GIB), "NCCL_MIN_NCHANNELS": "16", "NCCL_MAX_NCHANNELS": "16"}
+    with s.run.filling:            # its buffers are a tenth of a GPU: another scenario's verdict would blame them, rightly
+        case = Case(s, "nccl", options=(), env=env)
+        s.info("ready", "NCCL took (MiB)", case.ready["took"] // MIB)
+        dump = case.fatal()
     case.says(dump, ", NCCL")
 
 
