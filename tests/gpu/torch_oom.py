@@ -136,8 +136,11 @@ def launch(s):
             s.info(use["name"], "by", f"{of_it[0]['call'] or 'the kernel driver'}, {of_it[0]['by']}")
     raised = sum(1 for use in truth["full"] + truth["again"] if use["error"])
     s.true("end", "errors were raised", raised > 10, raised)
-    s.equal("dumps", "one for each error, and one for what filled the GPU up",
-            [v["oom"]["outcome"] for v in case.dumps()].count("raised"), raised + 1, "")
+    dumps = sorted(v["oom"]["number"] for v in case.dumps())
+    errors = sorted(v["oom"]["number"] for v in seen)
+    s.equal("end", "failed requests: the errors, and what filled the GPU up", len(errors), raised + 1, "")
+    s.equal("dumps", "of the first and the last error", dumps[:1] + dumps[-1:], errors[:1] + errors[-1:], "")
+    s.equal("dumps", "of no other request", sorted(set(dumps) - set(errors)), [], "")
     for view in seen:
         verdict = view["oom"]["verdict"][0]
         s.true("verdict", "the GPU is full", view["oom"]["cause"] in ("full", "cache"), view["oom"]["cause"])
