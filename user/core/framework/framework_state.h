@@ -114,9 +114,6 @@ struct framework {
 	struct range taken[FRAMEWORK_TAKEN]; /* length 0: none */
 	unsigned int next_taken;
 	struct phases phases;
-	uint64_t report_ns;        /* of the newest report of an out-of-memory error, like the next two */
-	uint64_t report_bytes;
-	uint32_t report_tid;
 	bool ended;
 	enum gmt_fw id;            /* the framework whose blocks these are: the first that reported */
 	bool is_loaded[GMT_FW_COUNT]; /* a framework's library for CUDA is mapped */

@@ -8,8 +8,6 @@
 #include "core/framework/segments.h"
 #include "core/ledger/process.h"
 
-#define REPEAT_NS 1000000   /* longer than the time between a report and its repetition */
-
 struct frameworks *frameworks_new(struct deltas *out)
 {
 	struct frameworks *all = xcalloc(1, sizeof(*all));
@@ -73,24 +71,11 @@ static void give_again(const struct framework *f, const struct delta *d, enum de
 	deltas_give(f->out, &again);
 }
 
-/* A file may be probed twice (through overlayfs, and below it): then the same report comes again. */
-static bool is_repeated_report(const struct framework *f, const struct gmt_fw_oom *rec)
-{
-	return f->report_tid == rec->hdr.tid && f->report_bytes == rec->size && f->report_ns &&
-	       rec->hdr.ts_ns - f->report_ns < REPEAT_NS;
-}
-
 static void take_framework_report(struct framework *f, const struct delta *d)
 {
 	const struct gmt_fw_oom *rec = (const void *)d->framework.rec;
-	const struct phase_line *line;
+	const struct phase_line *line = phases_line(&f->phases, rec->device_index);
 
-	if (is_repeated_report(f, rec))
-		return;
-	f->report_tid = rec->hdr.tid;
-	f->report_bytes = rec->size;
-	f->report_ns = rec->hdr.ts_ns;
-	line = phases_line(&f->phases, rec->device_index);
 	if (line && rec->device_index < f->count) {
 		f->devices[rec->device_index].has_failed = true;
 		f->devices[rec->device_index].failed = line->now;

@@ -10,6 +10,7 @@
 #include "core/terms/probes.h"
 
 #define FATAL_DOUBT_NS 1000000000ULL /* after so long, another thread's success shows that the process goes on */
+#define REPEAT_NS 1000000ULL        /* longer than the time between a report and its repetition */
 
 struct ooms *ooms_new(const struct ledger *ledger, const struct frameworks *frameworks, struct deltas *out)
 {
@@ -231,6 +232,16 @@ static void watch_block(struct ooms *o, const struct delta *d)
 		oom_watch_leave(o, w, d->ts_ns);
 }
 
+/* A file may be probed twice (through overlayfs, and below it): then the same report comes again. A call that failed
+ * since then is another request: cuDNN asks for the same size again at once, for its next algorithm. */
+static bool is_repeated_report(const struct oom_watch *w, const struct gmt_fw_oom *rec)
+{
+	const struct gmt_oom *said = &w->oom->rec;
+
+	return said->decided_ns && said->sign == GMT_OOM_BY_REPORTED && said->framework_bytes == rec->size &&
+	       rec->hdr.ts_ns - said->decided_ns < REPEAT_NS;
+}
+
 static void watch_report(struct ooms *o, const struct delta *d)
 {
 	const struct gmt_fw_oom *rec = (const void *)d->framework.rec;
@@ -238,6 +249,8 @@ static void watch_report(struct ooms *o, const struct delta *d)
 
 	ooms_left(o, d->p, d->tid, d->ts_ns);
 	w = oom_watch_find(o, d->p, d->tid);
+	if (w && is_repeated_report(w, rec))
+		return;
 	w = oom_watch_try(o, w, w && oom_watch_is_open(w), d, d->framework.row);
 	if (!w)
 		return;
