@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """The axis by iteration in the HTML report, in Chromium (skipped where there is none): each iteration is as wide as the
-others; ribbon, ticks, pointer, wheel and keys follow; of several processes the axis names the one whose iterations it has."""
+others; ribbon, ticks, pointer, wheel and keys follow; of several processes the axis names the one whose iterations it has. By
+time, flags leave their word readable, and the verdict's link leaves out the time before the first memory."""
 import json
 import os
 import re
@@ -12,9 +13,12 @@ import test_html
 from cases import TOP, check, done, skip
 import browserlib
 import pagelib
-from test_html import LEAK, MANY, own_functions, page_of
+from test_html import LEAK, MANY, frames_of, own_functions, page_of
 from test_html_input import LEFT, OVERLAY, fresh, settled
 
+REQUESTS = os.path.join(TOP, "tests/data/kept/oom-torch.gmt")
+TRAINED = os.path.join(TOP, "tests/data/kept/train-oom.gmt")
+REQUEST, WORD = 3, "OUT OF MEMORY"   # enum series_why
 TWICE = os.path.join(TOP, "tests/data/found/torch-twice.gmt")
 RIGHT = 12                      # pixels beside the picture
 RIBBON = 25                     # the line of pixels in the ribbon of iterations that is below its texts
@@ -171,6 +175,31 @@ def not_offered(browser, page):
         all(text.endswith(" s") for text in before), before)
 
 
+def flags(browser, page):
+    """Requests that failed, so close together that the word has room behind the last one only."""
+    frames = frames_of(pagelib.data_of(page)["processes"][0]["rows"][0]["calls"])
+    times = [frame[0] for frame in frames if frame[1] == REQUEST]
+    begin, span = times[0] - 9 * (times[-1] - times[0]), 20 * (times[-1] - times[0])
+    fresh(browser, page, f"from={begin}&to={begin + span}")
+    browser.run(LISTEN)
+    browser.run("document.querySelector('[title=i] input').onchange()")
+    browser.until(f"window.drawn.some(([text]) => text === '{WORD}')")
+    x = [LEFT + (browser.box(OVERLAY)[2] - LEFT - RIGHT) * (time - begin) / span for time in times]
+    words = [at for text, at, _ in browser.run("window.drawn") if text == WORD]
+    check("of flags close together, the last one has the word", len(times) > 2 and words and all(
+        at > x[-1] for at in words), (x, words))
+
+
+def verdict_begins(browser, page):
+    """The program loads for most of the time: what the verdict's link shows begins with the memory."""
+    fresh(browser, page)
+    first = min(frame[0] for frame in frames_of(pagelib.data_of(page)["processes"][0]["rows"][0]["calls"]) if frame[3])
+    browser.run("document.querySelector('.finding button').click()")
+    now = settled(browser, "kept.a && kept.b")
+    check("the verdict's link shows the time from a little before the first memory", 0.8 * first < float(now["from"]) <=
+          float(now["a"]) < first, (now, first))
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="gmt-axis-") as folder:
         try:
@@ -181,6 +210,8 @@ def main():
                 drawn_evenly(browser, twice)
                 whose(browser, twice, folder)
                 not_offered(browser, page_of(folder, MANY))
+                flags(browser, page_of(folder, REQUESTS))
+                verdict_begins(browser, page_of(folder, TRAINED))
                 check("no error in the console", not browser.errors, browser.errors)
         except browserlib.Unavailable as why:
             skip("the axis in Chromium", why)

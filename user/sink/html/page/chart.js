@@ -251,18 +251,18 @@ function drawIterations(g, style) {
 	}
 }
 
+// A word stands behind the last flag that would lie over the word: the last ones of many requests stand close together.
 function drawFlags(g, style) {
 	const { places } = shown, right = AREA.left + places.width;
+	const flags = model.moments.filter(({ why, time }) => why !== ITERATION && time >= state.from && time <= state.to)
+		.map(({ why, time }) => ({ x: Math.round(places.x(time)), isBad: why === REQUEST }));
 	let free = 0;
-	for (const moment of model.moments) {
-		if (moment.why === ITERATION || moment.time < state.from || moment.time > state.to)
-			continue;
-		const x = Math.round(places.x(moment.time)), isBad = moment.why === REQUEST;
-		const word = isBad ? "OUT OF MEMORY" : "mark";
+	for (const [n, { x, isBad }] of flags.entries()) {
+		const word = isBad ? "OUT OF MEMORY" : "mark", { width } = g.measureText(word), next = flags[n + 1];
 		g.fillStyle = style.getPropertyValue(isBad ? "--bad" : "--dim");
 		g.fillRect(x, isBad ? 2 : 4, isBad ? 2 : 1, places.bottom - 2);
-		const { width } = g.measureText(word), at = x + 4 + width > right ? x - 4 - width : x + 4;
-		if (at < free)
+		const isLeft = x + 4 + width > right, at = isLeft ? x - 4 - width : x + 4;
+		if (at < free || (!isLeft && next && next.isBad === isBad && next.x < at + width))
 			continue;
 		g.fillText(word, at, 11);
 		free = at + width + 6;

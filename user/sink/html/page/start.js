@@ -49,17 +49,9 @@ function hideWhatDwarfs() {
 		load();
 }
 
-// A program loads for a while before it has memory: the picture begins a little before the first memory.
-const EMPTY = 0.15, LEAD = 0.05;
-function firstMemory() {
-	const firstOf = ({ times, values }) => times[values.findIndex(value => value > 0)];
-	const firsts = [{ times: model.times, values: model.total }, ...model.levels].map(firstOf);
-	return Math.min(...firsts.filter(time => time !== undefined));
-}
-
 function skipEmptyTime() {
-	const first = firstMemory(), from = first - LEAD * (LENGTH - first);
-	if (first < LENGTH && first > EMPTY * LENGTH)
+	const from = beginOfPicture();
+	if (from > 0)
 		[state.from, state.to] = spanWithin(from, LENGTH - from);
 }
 

@@ -57,6 +57,15 @@ function markMatches() {
 
 // ---- instants ----
 
+// A program loads for a while before it has memory: the picture begins a little before the first memory.
+const EMPTY = 0.15, LEAD = 0.05;
+function beginOfPicture() {
+	const firstOf = ({ times, values }) => times[values.findIndex(value => value > 0)];
+	const firsts = [{ times: model.times, values: model.total }, ...model.levels].map(firstOf);
+	const first = Math.min(...firsts.filter(time => time !== undefined));
+	return first < LENGTH && first > EMPTY * LENGTH ? Math.max(0, first - LEAD * (LENGTH - first)) : 0;
+}
+
 // When the sum was highest since the newest mark, as in the report.
 function peakTime() {
 	const { times, total } = model, marks = model.moments.filter(moment => moment.why === MARK);

@@ -14,7 +14,7 @@ function newestMost(band, since) {
 function spanOf(finding, band) {
 	const requests = model.moments.filter(moment => moment.why === REQUEST), { iterations } = model;
 	if (finding.name === "out_of_memory" && requests.length)
-		return { a: 0, b: requests[requests.length - 1].time };
+		return { a: beginOfPicture(), b: requests[requests.length - 1].time };
 	if (["leak", "kept"].includes(finding.name) && iterations.length > 1)
 		return { a: iterations[Math.min(2, iterations.length - 2)].time, b: iterations[iterations.length - 1].time };
 	if (finding.name === "growth")
