@@ -401,6 +401,8 @@ static void return_call(struct thread *t)
 	if (*stack_word(t, top->sp) == TRAMPOLINE)
 		handle_trampoline(t, sp, top);
 	for (struct activation *a = first; a <= top; a++) {
+		/* Its return was hidden. Calls further up the stack, such as a callback's, may have told of other contexts. */
+		collector.lost_context |= host.faults.storage_is_hidden && is_of_context(machine.calls[a->call].api);
 		expect_no_change(&machine.calls[a->call]);
 		if (hooks.ends)
 			hooks.ends(&machine.calls[a->call]);

@@ -141,6 +141,27 @@ static void a_context_handle_given_out_again_owns_nothing_old(void **state)
 	assert_int_equal(records_attributed(r), 0);
 }
 
+/* The record of the second creation was lost. The context is still current in another thread. */
+static void nobody_knows_where_a_handle_given_out_again_unseen_lies(void **state)
+{
+	struct records *r = *state;
+	uint32_t seq;
+
+	CALL(r, cuCtxCreate_v2, CTX0, 0);
+	r->tid++;
+	seq = RELEASE(r, cuCtxDestroy_v2, CTX0);
+	UNDO(r, cuCtxDestroy_v2, seq, 700, CTX0);
+	r->tid--;
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+	r->tid++;
+	RELEASE(r, cuCtxDestroy_v2, CTX0);
+	r->tid--;
+	CALL(r, cuMemAlloc_v2, B, 2 * MiB);
+	assert_int_equal(records_live(r, NO_GPU, GMT_CLASS_DEVICE), 2 * MiB);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_GPU_UNKNOWN), 1);
+}
+
 static void the_last_release_of_the_primary_context_frees(void **state)
 {
 	struct records *r = *state;
@@ -560,6 +581,7 @@ int main(void)
 		TEST(a_new_context_is_current),
 		TEST(destroying_a_context_frees_what_is_tied_to_it),
 		TEST(a_context_handle_given_out_again_owns_nothing_old),
+		TEST(nobody_knows_where_a_handle_given_out_again_unseen_lies),
 		TEST(a_context_lives_until_its_last_detach),
 		TEST(the_last_release_of_the_primary_context_frees),
 		TEST(reset_frees_but_does_not_release),

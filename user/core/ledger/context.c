@@ -106,13 +106,19 @@ static struct undo *push_end(struct event *e)
 static void context_destroy(struct event *e)
 {
 	unsigned int number = contexts_find(&e->proc->contexts, e->val[0]);
+	struct context *c = &e->proc->contexts.list[number];
 	struct undo *u = push_end(e);
 
 	if (!number)
 		return;
 	ends_context(e, number, u);
-	u->unmade = e->proc->contexts.list[number].made ? number : 0;
-	e->proc->contexts.list[number].made = false;
+	if (c->made) {
+		/* If a call works in another thread, the handle was given out again, unseen, for any GPU. */
+		u->unmade = number;
+		u->device = c->ordinal;
+		c->ordinal = ORDINAL_NONE;
+		c->made = false;
+	}
 	/* Only the calling thread's stack loses the context; in other threads it stays current, and unusable. */
 	if (context_current(e) != number)
 		return;
@@ -159,6 +165,7 @@ static void release_primary(struct event *e, unsigned int ordinal, struct undo *
 static void context_end_undo(struct event *e, struct undo *u)
 {
 	struct device *device = context_device(&e->proc->contexts, u->released);
+	struct context *c = &e->proc->contexts.list[u->unmade];
 
 	if (device)
 		device->refs++;
@@ -166,8 +173,9 @@ static void context_end_undo(struct event *e, struct undo *u)
 		push_context(e->thread, u->popped);
 	if (u->detached)
 		e->proc->contexts.list[u->detached].attached++;
-	if (u->unmade)
-		e->proc->contexts.list[u->unmade].made = true;
+	if (c->ordinal == ORDINAL_NONE && u->unmade)
+		learn_context(e, e->val[0], u->device, CONTEXT_OTHER);
+	c->made |= u->unmade != 0;
 	ends_undo(e, u);
 }
 
