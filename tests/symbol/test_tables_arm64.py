@@ -26,6 +26,7 @@ PACKAGES = (            # suite, component, package, file
     ("trixie", "main", "libc6", "libc.so.6"),               # return addresses are signed from trixie on
     ("bookworm", "main", "libpython3.11", "libpython3.11.so.1.0"),
     ("trixie", "main", "libpython3.13", "libpython3.13.so.1.0"),
+    ("trixie", "main", "libffi8", "libffi.so.8.*"),        # a record in its caller's memory
     ("bookworm", "non-free", "libcuda1", "libcuda.so.535.*"),
     ("trixie", "non-free", "libcuda1", "libcuda.so.550.*"),
 )

@@ -130,6 +130,20 @@ static int64_t where_arm64(Dwarf_Frame *frame, int reg)
 	return at_cfa(ops, count, &offset) && offset < 0 ? offset : 1;
 }
 
+/* Whether libdw finds x29 and x30 at the CFA, and the CFA is x29. */
+static bool is_record_at_cfa(Dwarf_Frame *frame)
+{
+	Dwarf_Op memory[3], *ops;
+	int64_t fp = 1, ra = 1;
+	size_t count;
+
+	if (dwarf_frame_register(frame, ARM64_FP, memory, &ops, &count) || !at_cfa(ops, count, &fp) || fp ||
+	    dwarf_frame_register(frame, ARM64_RA, memory, &ops, &count) || !at_cfa(ops, count, &ra) || ra != 8)
+		return false;
+	return !dwarf_frame_cfa(frame, &ops, &count) && count == 1 && ops[0].atom == DW_OP_bregx &&
+	       ops[0].number == ARM64_FP && !ops[0].number2;
+}
+
 static struct gmt_unwind_row want_arm64(Dwarf_Frame *frame)
 {
 	int64_t fp = where_arm64(frame, ARM64_FP), ra = where_arm64(frame, ARM64_RA), slot = fp ? fp : ra, cfa;
@@ -137,6 +151,8 @@ static struct gmt_unwind_row want_arm64(Dwarf_Frame *frame)
 	Dwarf_Op *ops;
 	size_t count;
 
+	if (is_record_at_cfa(frame))
+		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_FP, .cfa = 2, .fp = 2 };
 	if (dwarf_frame_cfa(frame, &ops, &count) || count != 1 || ops[0].atom != DW_OP_bregx || fp > 0 || ra > 0 ||
 	    (ops[0].number != ARM64_SP && ops[0].number != ARM64_FP) || (fp && ra != fp + 8))
 		return unsupported;

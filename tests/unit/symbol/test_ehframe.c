@@ -332,6 +332,21 @@ static void arm64_slots(void **state)
 	expect(&rows, 0, 0, GMT_UNWIND_UNSUPPORTED, 0, 0);
 }
 
+static void arm64_record_at_the_cfa(void **state)
+{
+	/* libffi's ffi_call_SYSV: stp x29, x30, [x1]; the CFA is x1, then x29, which points there, too; then sp */
+	struct rows rows = run_arm64(P(0x46, 0x0d, 1, 0x9d, 0, 0x11, 30, 0x7f, 0x43, 0x0d, 29, 0x53, 0x0d, 31));
+
+	(void)state;
+	assert_int_equal(rows.count, 4);
+	expect(&rows, 1, 24, GMT_UNWIND_UNSUPPORTED, 0, 0);
+	expect(&rows, 2, 36, GMT_UNWIND_FP, 2, 2);
+	expect(&rows, 3, 112, GMT_UNWIND_UNSUPPORTED, 0, 0);
+	/* elsewhere above the CFA */
+	rows = run_arm64(P(0x0c, 29, 0, 0x11, 29, 0x7f, 0x11, 30, 0x7e));
+	expect(&rows, 0, 0, GMT_UNWIND_UNSUPPORTED, 0, 0);
+}
+
 static void arm64_signed_returns(void **state)
 {
 	struct cfi cfi = { 0 };
@@ -478,7 +493,7 @@ int main(void)
 		cmocka_unit_test(arm64_frame_at_the_bottom),
 		cmocka_unit_test(arm64_return_alone),
 		cmocka_unit_test(arm64_slots),
-		cmocka_unit_test(arm64_signed_returns),
+		cmocka_unit_test(arm64_record_at_the_cfa), cmocka_unit_test(arm64_signed_returns),
 		cmocka_unit_test(arm64_root_and_signal),
 		cmocka_unit_test(arm64_what_no_row_can_say),
 		cmocka_unit_test(header),

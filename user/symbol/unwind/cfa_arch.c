@@ -94,10 +94,25 @@ static bool arm64_saved(const struct cfa_rules *rules, struct gmt_unwind_row *ro
 	return fp->saved == SAVED_SAME && arm64_slot(rules, ra->offset, row);
 }
 
+/*
+ * Debian 13's libffi keeps the record of ffi_call_SYSV() in memory of the caller. By the rules the CFA is where the
+ * record is and where x29 points, which is not the caller's stack pointer. The caller finds its frame by x29.
+ */
+static bool arm64_is_record_at_cfa(const struct cfa_rules *rules)
+{
+	return rules->reg == ARM64_FP && !rules->offset && rules->fp.saved == SAVED_OFFSET && !rules->fp.offset &&
+	       rules->ra.saved == SAVED_OFFSET && rules->ra.offset == 8;
+}
+
 static void arm64_row(const struct cfa_rules *rules, struct gmt_unwind_row *row)
 {
 	struct gmt_unwind_row made = { .cfa = (int16_t)(rules->offset / 8) };
 
+	if (rules->cfa == CFA_IS_REGISTER && arm64_is_record_at_cfa(rules)) {
+		/* Behind the record: a walk has to go up the stack. */
+		*row = (struct gmt_unwind_row){ .rule = GMT_UNWIND_FP, .cfa = 2, .fp = 2 };
+		return;
+	}
 	if (rules->cfa != CFA_IS_REGISTER || !fits_units(rules) || !arm64_saved(rules, &made))
 		return;
 	if (rules->reg == ARM64_SP)

@@ -21,7 +21,7 @@
 #include "symbol/unwind/unwind_table.h"
 
 #define MAGIC "GMTUNWND"
-#define FORMAT 2                   /* of the file and of its rows; raised when one of them changes */
+#define FORMAT 3                   /* of the file and of its rows; raised when one of them changes */
 #define SUFFIX ".unwind"
 #define NAME_BYTES 80              /* build id in hex, hash of the key, suffix; new files: a random number */
 
