@@ -81,11 +81,16 @@ static bool runs_on(const struct process_here *p, int gpu)
 	return false;
 }
 
+/* Memory that joins a capture is asked for in one context, and goes to the capture's stream, in another one. */
 static bool runs_in(const struct process_here *p, int context)
 {
-	for (int t = 0; t < THREADS; t++)
-		if (p->threads[t].call && p->threads[t].context == context)
+	for (int i = 0; i < THREADS; i++) {
+		const struct thread_here *t = &p->threads[i];
+
+		if (t->call && (t->context == context ||
+				(t->call == CALL_JOINED && p->things.streams[t->thing].context == context)))
 			return true;
+	}
 	return false;
 }
 
