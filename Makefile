@@ -149,7 +149,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,rm,rm rm_model) \
              $(call in,ledger,alloc before bind bounds checkpoint context graph known_bugs known_bugs_others known_bugs_own ledger \
                              mark orders overlap pool stack_ends streams vmm) \
-             $(call in,framework,iterations phases phases_now range_name recent rises torch torch_silent torch_size) \
+             $(call in,framework,category iterations phases phases_now range_name recent rises torch torch_silent torch_size) \
              $(call in,oom,oom oom_pictures oom_refused) \
              $(call in,history,history history_dump instants) \
              $(call in,timeline,phase_spans series timeline) \

@@ -175,15 +175,9 @@ void framework_gone_end(struct framework_device *d)
 
 /* ---- the view ---- */
 
-/* Where the guess does not say the purpose, the code that asked for the memory may say it. What the constructor of a
- * module makes is meant to stay, even if it came in the middle of a training. */
 static enum gmt_category with_hint(const struct framework_kind *kind, const struct frames *frames)
 {
-	uint8_t hint = frames_hint(frames, kind->stack_id);
-
-	if (hint == GMT_CATEGORY_WORKSPACE || (hint == GMT_CATEGORY_PARAMETER && kind->category == GMT_CATEGORY_KEPT))
-		return hint;
-	return kind->category == GMT_CATEGORY_UNKNOWN && hint < GMT_CATEGORY_COUNT ? hint : kind->category;
+	return category_with_hint(kind->category, frames_hint(frames, kind->stack_id));
 }
 
 enum gmt_category framework_purpose(const struct frames *frames, const struct range *block, unsigned int category)

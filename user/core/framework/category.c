@@ -71,3 +71,12 @@ enum gmt_category category_guess(const struct range *block, struct training_mome
 		return made_forward(birth, now, is_alive, is_first);
 	}
 }
+
+/* Where the guess does not say the purpose, the code that asked for the memory may say it. What the constructor of a
+ * module makes is meant to stay, even if it came in the middle of a training. */
+enum gmt_category category_with_hint(enum gmt_category guess, uint8_t hint)
+{
+	if (hint == GMT_CATEGORY_WORKSPACE || (hint == GMT_CATEGORY_PARAMETER && guess == GMT_CATEGORY_KEPT))
+		return hint;
+	return guess == GMT_CATEGORY_UNKNOWN && hint < GMT_CATEGORY_COUNT ? hint : guess;
+}

@@ -31,6 +31,8 @@ void category_set_birth(struct range *block, struct training_moment birth);
 /* Guesses the purpose of a block that is freed at `now`, or alive then. `is_first`: the first iteration was seen from
  * its beginning, so the blocks that this iteration made and keeps are the model. */
 enum gmt_category category_guess(const struct range *block, struct training_moment now, bool is_alive, bool is_first);
+/* The purpose of memory by a guess and by the code that asked for it (core/terms/symbol_hint.h; SYMBOL_HINT_NONE). */
+enum gmt_category category_with_hint(enum gmt_category guess, uint8_t hint);
 /* What a training makes in so many first iterations and keeps belongs to its start-up: the gradient buckets of
  * DistributedDataParallel, which come with the second forward, and caches. */
 #define CATEGORY_START_UP 3

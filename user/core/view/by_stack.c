@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/out.h"
 #include "base/xalloc.h"
+#include "core/framework/category.h"
 #include "core/framework/waiting.h"
 
 #define OWNER_NONE_TEXT "(without a stack)"
@@ -479,9 +480,7 @@ uint32_t by_stack_show_waiting(struct by_stack *b, uint32_t stack_id)
 
 uint8_t by_stack_purpose(const struct by_stack *b, uint32_t stack_id, unsigned int category)
 {
-	uint8_t hint = category ? GMT_CATEGORY_COUNT : frames_hint(b->frames, stack_id);
+	enum gmt_category guess = category ? category - 1 : GMT_CATEGORY_UNKNOWN;
 
-	if (category)
-		return (uint8_t)(category - 1);
-	return hint < GMT_CATEGORY_COUNT ? hint : GMT_CATEGORY_UNKNOWN;
+	return (uint8_t)category_with_hint(guess, frames_hint(b->frames, stack_id));
 }
