@@ -162,6 +162,24 @@ static void nobody_knows_where_a_handle_given_out_again_unseen_lies(void **state
 	assert_int_equal(records_anomalies(r, GMT_ANOMALY_GPU_UNKNOWN), 1);
 }
 
+/* Records were lost, and the thread number was given out again: the undo of a later thread's call has an older call's
+ * number, and names a context that nobody has seen. */
+static void a_failed_end_does_not_place_another_context(void **state)
+{
+	struct records *r = *state;
+	uint32_t seq;
+
+	CALL(r, cuCtxCreate_v2, CTX0, 0);
+	seq = RELEASE(r, cuCtxDestroy_v2, CTX0);
+	UNDO(r, cuCtxDestroy_v2, seq, 700, CTX1);
+	CALL(r, cuCtxSetCurrent, CTX1);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	assert_int_equal(records_live(r, NO_GPU, GMT_CLASS_DEVICE), MiB);
+	CALL(r, cuCtxSetCurrent, CTX0);
+	CALL(r, cuMemAlloc_v2, B, 2 * MiB);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 2 * MiB);
+}
+
 static void the_last_release_of_the_primary_context_frees(void **state)
 {
 	struct records *r = *state;
@@ -582,6 +600,7 @@ int main(void)
 		TEST(destroying_a_context_frees_what_is_tied_to_it),
 		TEST(a_context_handle_given_out_again_owns_nothing_old),
 		TEST(nobody_knows_where_a_handle_given_out_again_unseen_lies),
+		TEST(a_failed_end_does_not_place_another_context),
 		TEST(a_context_lives_until_its_last_detach),
 		TEST(the_last_release_of_the_primary_context_frees),
 		TEST(reset_frees_but_does_not_release),

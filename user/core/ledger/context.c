@@ -29,19 +29,24 @@ static void resolve_unknown(struct event *e)
 	}
 }
 
-static unsigned int learn_context(struct event *e, uint64_t handle, unsigned int ordinal, enum context_kind kind)
+static void place_context(struct event *e, unsigned int number, unsigned int ordinal, enum context_kind kind)
 {
-	struct contexts *contexts = &e->proc->contexts;
-	unsigned int number = contexts_get(contexts, handle);
+	struct context *c = &e->proc->contexts.list[number];
+	bool is_new = c->ordinal != ordinal;
 
 	if (!number || ordinal == ORDINAL_NONE)
-		return number;
-	bool is_new = contexts->list[number].ordinal != ordinal;
-
-	contexts->list[number].ordinal = ordinal;
-	contexts->list[number].kind = kind;
+		return;
+	c->ordinal = ordinal;
+	c->kind = kind;
 	if (is_new)
 		resolve_unknown(e);
+}
+
+static unsigned int learn_context(struct event *e, uint64_t handle, unsigned int ordinal, enum context_kind kind)
+{
+	unsigned int number = contexts_get(&e->proc->contexts, handle);
+
+	place_context(e, number, ordinal, kind);
 	return number;
 }
 
@@ -165,7 +170,7 @@ static void release_primary(struct event *e, unsigned int ordinal, struct undo *
 static void context_end_undo(struct event *e, struct undo *u)
 {
 	struct device *device = context_device(&e->proc->contexts, u->released);
-	struct context *c = &e->proc->contexts.list[u->unmade];
+	struct context *unmade = &e->proc->contexts.list[u->unmade];
 
 	if (device)
 		device->refs++;
@@ -173,9 +178,10 @@ static void context_end_undo(struct event *e, struct undo *u)
 		push_context(e->thread, u->popped);
 	if (u->detached)
 		e->proc->contexts.list[u->detached].attached++;
-	if (c->ordinal == ORDINAL_NONE && u->unmade)
-		learn_context(e, e->val[0], u->device, CONTEXT_OTHER);
-	c->made |= u->unmade != 0;
+	/* By the context's number: the undo may be of an older thread's call, and name another handle. */
+	unmade->made |= u->unmade != 0;
+	if (unmade->ordinal == ORDINAL_NONE && u->unmade)
+		place_context(e, u->unmade, u->device, CONTEXT_OTHER);
 	ends_undo(e, u);
 }
 
