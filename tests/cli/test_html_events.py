@@ -21,7 +21,11 @@ import browserlib  # noqa: E402
 OOM = os.path.join(TOP, "tests/data/kept/train-oom.gmt")
 END, BLOCK, SEGMENT, CONTINUES, ASKED = 7, 8, 16, 32, 64
 LARGEST = 1000
-DB_LIVES = ("SELECT birth_ns, death_ns, bytes, NULL FROM allocation WHERE place = 'gpu'", "SELECT birth_ns, death_ns, bytes, category FROM block")
+DB_LIVES = ("SELECT birth_ns, death_ns, bytes, NULL FROM allocation WHERE place = 'gpu'", """
+SELECT b.birth_ns, b.death_ns, b.bytes,
+  CASE WHEN s.code_category = 'workspace' OR (s.code_category = 'parameter' AND b.category = 'kept')
+    OR (s.code_category NOT NULL AND b.category = 'unknown') THEN s.code_category ELSE b.category END   -- as in the view held
+FROM block b LEFT JOIN stack s ON s.id = b.stack""")
 
 
 def report(*words):
