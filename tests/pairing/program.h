@@ -60,7 +60,7 @@ static struct collector {
 	unsigned int left;       /* calls of the program that never returned, though their thread went on */
 	unsigned int unclear;    /* those that look as if their thread was killed inside them */
 	bool was_inside, was_hidden; /* was_inside: a thread ended inside a call, or left one */
-	bool lost_context;       /* a call changed the context while its thread's state was hidden: counted, not marked */
+	bool lost_context;       /* a call that changes contexts was hidden, or a creation lost: counted, but not marked */
 	bool had_fault;
 	__u64 range;             /* the newest record of a range */
 	__u8 range_what;
@@ -401,8 +401,12 @@ static void return_call(struct thread *t)
 	if (*stack_word(t, top->sp) == TRAMPOLINE)
 		handle_trampoline(t, sp, top);
 	for (struct activation *a = first; a <= top; a++) {
+		__u16 api = machine.calls[a->call].api;
+
 		/* Its return was hidden. Calls further up the stack, such as a callback's, may have told of other contexts. */
-		collector.lost_context |= host.faults.storage_is_hidden && is_of_context(machine.calls[a->call].api);
+		collector.lost_context |= host.faults.storage_is_hidden && is_of_context(api);
+		/* The new context may have the handle of a context whose end was lost, too, and that is current elsewhere. */
+		collector.lost_context |= host.faults.ring_is_full && api == GMT_API_cuCtxCreate_v4;
 		expect_no_change(&machine.calls[a->call]);
 		if (hooks.ends)
 			hooks.ends(&machine.calls[a->call]);
