@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "cfi.h"
+#include "symbol/unwind/bare_code.h"
 #include "symbol/unwind/table_cache.h"
 #include "../../symbol/table_rows.h"
 
@@ -210,8 +211,9 @@ static void without_eh_frame(void **state)
 
 #define PLT (CODE + 0x400)
 #define SIGRETURN (CODE + 0x800)
+#define ENTRY (CODE + 0xc00)
 
-/* A module of arm64 with a PLT and, as the vDSO, with a symbol. */
+/* A module of arm64 with a PLT, with _start of Debian 11 and, as the vDSO, with a symbol. */
 struct arm64_module {
 	struct cfi_image made;
 	Elf64_Shdr sections[4];
@@ -221,6 +223,9 @@ struct arm64_module {
 static void arm64_module(struct arm64_module *m, const struct cfi *cfi, const char *symbol)
 {
 	static const uint32_t header[] = { 0xd503245f, 0xa9bf7bf0, 0xb0000010, 0xf947fe11, 0x913fe210, 0xd61f0220 };
+	static const uint32_t entry[] = { 0xd280001d, 0xd280001e, 0xaa0003e5, 0xf94003e1, 0x910023e2, 0x910003e6,
+					  0x90000000, 0x9114e000, 0xb0000883, 0x912b4063, 0xb0000884, 0x912d4084,
+					  0x97fa5c20, 0x97fa5ebb, 0x14000036, 0xd503201f, 0xd65f03c0 };
 	static const Elf64_Sym first = { 0 };
 	Elf64_Sym sym = { .st_name = 1, .st_info = STT_FUNC, .st_shndx = 1, .st_value = SIGRETURN, .st_size = 8 };
 
@@ -228,6 +233,8 @@ static void arm64_module(struct arm64_module *m, const struct cfi *cfi, const ch
 	cfi_image(&m->made, cfi, CODE, 0x1000);
 	m->made.image.machine = EM_AARCH64;
 	memcpy(m->made.file + (PLT - CODE), header, sizeof(header));
+	memcpy(m->made.file + (ENTRY - CODE), entry, sizeof(entry));
+	m->made.image.entry = ENTRY;
 	memcpy(m->made.file + 0x10, &first, sizeof(first));
 	memcpy(m->made.file + 0x10 + sizeof(first), &sym, sizeof(sym));
 	memcpy(m->made.file + 0x80 + 1, symbol, strlen(symbol));
@@ -286,6 +293,45 @@ static void arm64_return_from_a_signal(void **state)
 	expect(&t, SIGRETURN + 7, GMT_UNWIND_SIGNAL, 0);
 	expect(&t, SIGRETURN + 8, GMT_UNWIND_NONE, 0);
 	unwind_table_fini(&t);
+}
+
+/* Up to the call of abort: what follows has callers. */
+static void arm64_entry(void **state)
+{
+	struct unwind_table t = build_arm64("other");
+
+	(void)state;
+	expect(&t, ENTRY - 1, GMT_UNWIND_NONE, 0);
+	expect(&t, ENTRY, GMT_UNWIND_STOP, 0);
+	expect(&t, ENTRY + 0x37, GMT_UNWIND_STOP, 0);
+	expect(&t, ENTRY + 0x38, GMT_UNWIND_NONE, 0);
+	unwind_table_fini(&t);
+}
+
+/* An entry that is no _start, or is at no code. */
+static void arm64_other_entries(void **state)
+{
+	struct bare_code found[BARE_CODE_MAX];
+	struct arm64_module m;
+	struct cfi cfi = { 0 };
+
+	(void)state;
+	cfi_cie_arm64(&cfi, "zR");
+	arm64_module(&m, &cfi, "other");
+	assert_int_equal(bare_code_find(&m.made.image, found), 4);
+	assert_int_equal(found[3].start, ENTRY);
+	for (uint64_t entry = ENTRY + 8; entry < ENTRY + 0x44; entry += 4) { /* behind mov x30, #0 */
+		m.made.image.entry = entry;
+		assert_int_equal(bare_code_find(&m.made.image, found), 3);
+	}
+	m.made.image.entry = CODE + 0x1000 - 8;
+	assert_int_equal(bare_code_find(&m.made.image, found), 3);
+	m.made.image.entry = CFI_VADDR;
+	assert_int_equal(bare_code_find(&m.made.image, found), 3);
+	m.made.image.entry = ENTRY;
+	memset(m.made.file + (ENTRY - CODE) + 0x34, 0, 4); /* without the call of abort */
+	assert_int_equal(bare_code_find(&m.made.image, found), 3);
+	free(m.made.file);
 }
 
 static void arm64_code_is_part_of_the_key(void **state)
@@ -408,6 +454,8 @@ int main(void)
 		cmocka_unit_test(without_eh_frame),
 		cmocka_unit_test(arm64_plt),
 		cmocka_unit_test(arm64_return_from_a_signal),
+		cmocka_unit_test(arm64_entry),
+		cmocka_unit_test(arm64_other_entries),
 		cmocka_unit_test(arm64_code_is_part_of_the_key),
 		cmocka_unit_test(header_without_sections),
 		cmocka_unit_test(mappings),

@@ -173,6 +173,7 @@ static int read_headers(struct image *image)
 	    ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB)
 		return -ENOEXEC;
 	image->machine = ehdr.e_machine;
+	image->entry = ehdr.e_entry;
 	err = read_segments(image, &ehdr);
 	if (!err)
 		read_sections(image, &ehdr);

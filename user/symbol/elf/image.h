@@ -35,6 +35,7 @@ struct image {
 	char build_id[IMAGE_BUILD_ID_CHARS]; /* "": it has none */
 	uint32_t segment_count;
 	struct image_segment segments[IMAGE_SEGMENTS_MAX];
+	uint64_t entry;               /* vaddr of a program's first instruction; 0: none */
 	uint64_t eh_frame_hdr;        /* vaddr of PT_GNU_EH_FRAME; 0: none */
 	uint32_t section_count;
 	Elf64_Shdr *sections;

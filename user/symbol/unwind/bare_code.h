@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds arm64's code that no .eh_frame describes: PLTs, and the vDSO's return from a signal's handler. */
+/* Finds arm64's code that no .eh_frame describes: PLTs, a program's entry, and the vDSO's return from a signal's
+ * handler. */
 #ifndef GPUMEMTRACE_SYMBOL_UNWIND_BARE_CODE_H
 #define GPUMEMTRACE_SYMBOL_UNWIND_BARE_CODE_H
 
@@ -16,7 +17,7 @@ struct bare_code {
 	struct gmt_unwind_row row; /* pc is 0 */
 };
 
-#define BARE_CODE_MAX 4
+#define BARE_CODE_MAX 5
 
 /* Returns how many there are; of other machines than arm64: none. */
 size_t bare_code_find(const struct image *image, struct bare_code found[BARE_CODE_MAX]);
