@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Line tables of each format, str objects of each kind, and code objects out of bytes. */
+#include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -442,7 +443,6 @@ static void key_is_found(void **state)
 	assert_int_equal(pylayout_search_key(layout, words, 0, is_pair, &key), 0);
 }
 
-/* As arm64 has it, where the locks in front of gilstate take more bytes. */
 static void key_moves(void **state)
 {
 	(void)state;
@@ -455,6 +455,24 @@ static void key_moves(void **state)
 	assert_int_equal(newer.runtime_current, 0); /* no such member */
 }
 
+/* The search for the key tries few threads, of which none may have a state: the row must be right. */
+static void layouts_of_machines(void **state)
+{
+	(void)state;
+	for (unsigned int minor = PYLAYOUT_MINOR_MIN; minor <= pylayout_newest(); minor++) {
+		const struct pylayout *row = pylayout_of(minor);
+		struct pylayout layout = *row;
+		uint32_t more = minor <= 11 ? 16 : 0;
+
+		pylayout_adapt(&layout, EM_X86_64);
+		assert_memory_equal(&layout, row, sizeof(layout));
+		pylayout_adapt(&layout, EM_AARCH64);
+		assert_int_equal(layout.runtime_key, row->runtime_key + more);
+		assert_int_equal(layout.runtime_current, row->runtime_current + more);
+		assert_int_equal(layout.runtime_interps, row->runtime_interps);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,6 +481,7 @@ int main(void)
 		cmocka_unit_test(only_the_name), cmocka_unit_test(no_code),
 		cmocka_unit_test(texts_and_lines_are_bounded), cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(key_is_found), cmocka_unit_test(key_moves),
+		cmocka_unit_test(layouts_of_machines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,11 +2,12 @@
 /*
  * See pylayout.h. The rows are what gcc computes from the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0
  * and 3.14.10 on 64-bit Linux (tests/symbol/offsets.c); from 3.13 on _Py_DebugOffsets of the process overrides the
- * rows. Structures are not expected to change between patch levels of a version; _PyRuntime may change, and glibc's
- * locks in it are larger on arm64, so pyversion.c searches for its key.
+ * rows. Structures are not expected to change between patch levels of a version; _PyRuntime may change, so
+ * pyversion.c searches for its key.
  */
 #include "symbol/python/pylayout.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -32,6 +33,9 @@
 	.owner_shim = 3, /* FRAME_OWNED_BY_CSTACK; 3.14: FRAME_OWNED_BY_INTERPRETER, _CSTACK */   \
 	.code_check = 64, .check_mask = 0xff, /* co_stacksize to co_version */                    \
 	.code_firstline = 68, .unicode_ascii = 40, .unicode_compact = 56
+
+/* The GIL of 3.8 to 3.11 is in _PyRuntime, before gilstate, and has two mutexes; glibc's have 8 bytes more on arm64. */
+#define ARM64_KEY_MOVES 16
 
 /* The columns of DEBUG_FIELDS below. */
 enum { DEBUG_3_13, DEBUG_3_14, DEBUG_COLUMNS };
@@ -157,6 +161,12 @@ int pylayout_debug(const void *runtime, struct pylayout *layout)
 	if (layout->frame_stacktop)
 		layout->frame_stacktop = (layout->frame_owner & 7) == 6 ? layout->frame_owner & ~7 : 0;
 	return 0;
+}
+
+void pylayout_adapt(struct pylayout *layout, uint16_t machine)
+{
+	if (machine == EM_AARCH64 && layout->runtime_current)
+		pylayout_move_key(layout, layout->runtime_key + ARM64_KEY_MOVES);
 }
 
 uint32_t pylayout_search_key(const struct pylayout *layout, const uint32_t *words, size_t count,

@@ -57,8 +57,11 @@ struct pylayout {
 /* The minor of the table's last row. */
 unsigned int pylayout_newest(void);
 
-/* The table's row, NULL if there is none. */
+/* The table's row, which is x86-64's; NULL if there is none. */
 const struct pylayout *pylayout_of(unsigned int minor);
+
+/* Makes a machine's (EM_*) row of the table's. */
+void pylayout_adapt(struct pylayout *layout, uint16_t machine);
 
 /* Whether these bytes of _PyRuntime begin with a _Py_DebugOffsets. */
 bool pylayout_has_debug(const void *runtime, size_t size);

@@ -192,6 +192,7 @@ static int find_version(struct finder *f, const char *exe)
 		return refuse_python(f, "Python %u.%u is not supported (3.%d to 3.%u are)", version >> 24, minor,
 				     PYLAYOUT_MINOR_MIN, pylayout_newest());
 	f->python->layout = *pylayout_of(minor);
+	pylayout_adapt(&f->python->layout, f->shape.machine);
 	if (minor >= MINOR_VERSION && (version & 0xff) < RELEASE_CANDIDATE)
 		return refuse_python(f, "a pre-release of Python 3.%u is not supported", minor);
 	if (minor >= MINOR_DEBUG && !has_debug)
@@ -255,8 +256,8 @@ static bool take_found(void *arg, const uint32_t *pair)
 	return take_key(searched->finder, pair, searched->tstate, searched->thread);
 }
 
-/* Searches for the key, in case a point release or an architecture has moved it: a pair in _PyRuntime that looks like a
- * key and leads to the thread state. */
+/* Searches for the key, in case a point release has moved it: a pair in _PyRuntime that looks like a key and leads to
+ * the thread state. */
 static bool search_key(struct finder *f, uint64_t tstate, uint64_t thread)
 {
 	struct searched searched = { f, tstate, thread };
