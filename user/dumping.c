@@ -212,19 +212,26 @@ static void pass_on(struct dumping *d, struct kept *k, struct oom *oom, bool is_
 	write_dump(d, k, true, is_told);
 }
 
-/* More is known about a request that has no dump: the picture comes back. */
-static void give_picture_back(struct dumping *d, struct oom *oom)
+/* More is known about a request that has a picture, and `news` has none. */
+static void take_news(struct oom *oom, struct oom *news)
+{
+	struct gmt_hdr hdr = oom->rec.hdr;   /* the picture's */
+
+	oom->rec = news->rec;
+	oom->rec.hdr = hdr;
+	oom_free(news);
+}
+
+/* The process died of a request that has no dump: the request with the picture that was retired; else `oom`. */
+static struct oom *with_picture(struct dumping *d, struct oom *oom)
 {
 	struct oom *last = d->last_oom;
-	struct gmt_oom rec = oom->rec;
 
-	if (oom->row_count || !last || !rec.number || last->rec.number != rec.number)
-		return;
-	rec.hdr = last->rec.hdr;
-	*oom = *last;
-	oom->rec = rec;
-	free(last);
+	if (oom->row_count || !last || !oom->rec.number || last->rec.number != oom->rec.number)
+		return oom;
+	take_news(last, oom);
 	d->last_oom = NULL;
+	return last;
 }
 
 /* ---- verdicts ---- */
@@ -266,11 +273,7 @@ static bool update_kept(struct dumping *d, struct oom *oom)
 			oom_free(k->oom);
 			k->oom = oom;
 		} else {
-			struct gmt_hdr hdr = k->oom->rec.hdr;   /* the picture's */
-
-			k->oom->rec = oom->rec;
-			k->oom->rec.hdr = hdr;
-			oom_free(oom);
+			take_news(k->oom, oom);
 		}
 		write_dump(d, k, is_new, false);
 		return true;
@@ -302,7 +305,7 @@ static void dump_request(struct dumping *d, struct oom *oom, uint64_t now_ns)
 	bool has_died = oom->rec.outcome == GMT_OOM_FATAL;
 
 	if (has_died)
-		give_picture_back(d, oom);
+		oom = with_picture(d, oom);
 	if (before && before->is_later && can_be_dumped(d, oom))
 		pass_on(d, before, oom, false, now_ns);
 	else if (is_dump_wanted(d, oom))

@@ -179,9 +179,11 @@ static void context_end_undo(struct event *e, struct undo *u)
 	if (u->detached)
 		e->proc->contexts.list[u->detached].attached++;
 	/* By the context's number: the undo may be of an older thread's call, and name another handle. */
-	unmade->made |= u->unmade != 0;
-	if (unmade->ordinal == ORDINAL_NONE && u->unmade)
-		place_context(e, u->unmade, u->device, CONTEXT_OTHER);
+	if (u->unmade) {
+		unmade->made = true;
+		if (unmade->ordinal == ORDINAL_NONE)
+			place_context(e, u->unmade, u->device, CONTEXT_OTHER);
+	}
 	ends_undo(e, u);
 }
 

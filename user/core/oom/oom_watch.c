@@ -103,17 +103,19 @@ void oom_watch_picture(struct ooms *o, struct oom_watch *w, const struct delta *
 {
 	struct oom *oom = w->oom;
 	bool may = is_another(w, d->ts_ns) && may_take(o, d->ts_ns);
-	const struct oom *alike = may || oom->row_count ? NULL : find_alike(o, w, d->ts_ns);
+	const struct oom *alike;
 
 	if (oom->row_count && !may)
 		return;
 	oom->rec.hdr = (struct gmt_hdr){
 		.size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .tgid = d->p->tgid, .tid = d->tid, .ts_ns = d->ts_ns,
 	};
-	if (alike)
-		oom_take_over(oom, alike);
-	if (!may)
+	if (!may) {
+		alike = find_alike(o, w, d->ts_ns);
+		if (alike)
+			oom_take_over(oom, alike);
 		return;
+	}
 	oom_forget_picture(oom);
 	/* A request for pinned memory is on no GPU; every picture has the rows of host memory. */
 	oom_picture(oom, o, w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu);
