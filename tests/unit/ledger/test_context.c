@@ -409,6 +409,35 @@ static void what_a_green_context_leaves_is_not_the_next_contexts(void **state)
 	assert_int_equal(records_attributed(r), 0);
 }
 
+/* The record of the creation was lost: who uses the handle next is on an unknown GPU. */
+static void a_destroyed_green_contexts_gpu_is_forgotten(void **state)
+{
+	struct records *r = *state;
+
+	allocate_in_green_context(r);
+	RELEASE(r, cuGreenCtxDestroy, GREEN);
+	CALL(r, cuCtxFromGreenCtx, 0xc9, GREEN);
+	CALL(r, cuMemAlloc_v2, B, MiB);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+	assert_int_equal(records_live(r, NO_GPU, GMT_CLASS_DEVICE), MiB);
+
+	CALL(r, cuGreenCtxCreate, GREEN, 1);
+	CALL(r, cuCtxFromGreenCtx, 0xc9, GREEN);
+	CALL(r, cuMemAlloc_v2, C, MiB);
+	assert_int_equal(records_live(r, 0, GMT_CLASS_DEVICE), MiB);
+	assert_int_equal(records_live(r, NO_GPU, GMT_CLASS_DEVICE), MiB);
+}
+
+static void a_green_context_that_was_not_destroyed_has_its_gpu(void **state)
+{
+	struct records *r = *state;
+
+	allocate_in_green_context(r);
+	UNDO(r, cuGreenCtxDestroy, RELEASE(r, cuGreenCtxDestroy, GREEN), 700, GREEN);
+	CALL(r, cuMemAlloc_v2, B, MiB);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 2 * MiB);
+}
+
 static void a_late_attach_learns_the_device_of_a_context(void **state)
 {
 	struct records *r = *state;
@@ -613,6 +642,8 @@ int main(void)
 		TEST(attached_late_nobody_knows_which_release_is_the_last),
 		TEST(green_contexts_share_the_primary_contexts_memory),
 		TEST(what_a_green_context_leaves_is_not_the_next_contexts),
+		TEST(a_destroyed_green_contexts_gpu_is_forgotten),
+		TEST(a_green_context_that_was_not_destroyed_has_its_gpu),
 		TEST(a_late_attach_learns_the_device_of_a_context),
 		TEST(what_stays_unknown_keeps_its_own_peak_only),
 		TEST(the_kernels_word_comes_first),

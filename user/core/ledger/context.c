@@ -38,6 +38,7 @@ static void place_context(struct event *e, unsigned int number, unsigned int ord
 		return;
 	c->ordinal = ordinal;
 	c->kind = kind;
+	c->green = 0;
 	if (is_new)
 		resolve_unknown(e);
 }
@@ -108,22 +109,28 @@ static struct undo *push_end(struct event *e)
 	return u;
 }
 
+/* If a call works in the context later, the handle was given out again, unseen, for any GPU. */
+static void unmake_context(struct event *e, unsigned int number, struct undo *u)
+{
+	struct context *c = &e->proc->contexts.list[number];
+
+	u->unmade = number;
+	u->device = c->ordinal;
+	u->kind = c->kind;
+	c->ordinal = ORDINAL_NONE;
+	c->made = false;
+}
+
 static void context_destroy(struct event *e)
 {
 	unsigned int number = contexts_find(&e->proc->contexts, e->val[0]);
-	struct context *c = &e->proc->contexts.list[number];
 	struct undo *u = push_end(e);
 
 	if (!number)
 		return;
 	ends_context(e, number, u);
-	if (c->made) {
-		/* If a call works in another thread, the handle was given out again, unseen, for any GPU. */
-		u->unmade = number;
-		u->device = c->ordinal;
-		c->ordinal = ORDINAL_NONE;
-		c->made = false;
-	}
+	if (e->proc->contexts.list[number].made)
+		unmake_context(e, number, u);
 	/* Only the calling thread's stack loses the context; in other threads it stays current, and unusable. */
 	if (context_current(e) != number)
 		return;
@@ -180,9 +187,9 @@ static void context_end_undo(struct event *e, struct undo *u)
 		e->proc->contexts.list[u->detached].attached++;
 	/* By the context's number: the undo may be of an older thread's call, and name another handle. */
 	if (u->unmade) {
-		unmade->made = true;
+		unmade->made |= u->kind == CONTEXT_OTHER;
 		if (unmade->ordinal == ORDINAL_NONE)
-			place_context(e, u->unmade, u->device, CONTEXT_OTHER);
+			place_context(e, u->unmade, u->device, u->kind);
 	}
 	ends_undo(e, u);
 }
@@ -227,14 +234,22 @@ static void context_green_destroy(struct event *e)
 
 	ends_green(e, number, u);
 	release_primary(e, context_ordinal(contexts, number), u);
+	if (number)
+		unmake_context(e, number, u);
 }
 
+/* The context is on the green context's GPU for as long as that is known. */
 static void context_from_green(struct event *e)
 {
-	const struct contexts *contexts = &e->proc->contexts;
-	unsigned int green = contexts_find(contexts, e->val[1]);
+	struct contexts *contexts = &e->proc->contexts;
+	unsigned int green = contexts_get(contexts, e->val[1]);
+	unsigned int number = contexts_get(contexts, e->val[0]);
 
-	learn_context(e, e->val[0], context_ordinal(contexts, green), CONTEXT_GREEN);
+	if (!number || number == green)
+		return;
+	contexts->list[number].green = green;
+	contexts->list[number].kind = CONTEXT_GREEN;
+	resolve_unknown(e);
 }
 
 static void context_device_uuid(struct event *e)

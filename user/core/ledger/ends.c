@@ -9,7 +9,8 @@
 #include "core/ledger/streams.h"
 #include "core/ledger/vmm_object.h"
 
-/* What ends: the context of this number, or (0) the primary context of the ordinal. */
+/* What ends: the context of this number, and that which is of it if it is green; or (0) the primary context of the
+ * ordinal. */
 struct end {
 	const struct contexts *contexts;
 	unsigned int number, ordinal;
@@ -27,8 +28,8 @@ static bool is_of_end(const struct end *end, unsigned int context)
 	const struct context *owner = &end->contexts->list[context];
 
 	if (end->number)
-		return context == end->number;
-	return owner->kind != CONTEXT_OTHER && owner->ordinal == end->ordinal;
+		return context == end->number || owner->green == end->number;
+	return owner->kind != CONTEXT_OTHER && context_ordinal(end->contexts, context) == end->ordinal;
 }
 
 /*

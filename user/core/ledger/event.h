@@ -39,7 +39,8 @@ struct undo {
 			uint16_t popped;     /* the context that the call took off the thread's stack; 0: none */
 			uint16_t unmade;     /* the context that is destroyed; 0: none */
 			uint16_t detached;   /* the context that lost a use of cuCtxAttach; 0: none */
-			uint8_t device;      /* the destroyed context's ordinal */
+			uint8_t device;      /* the destroyed context's ordinal ... */
+			uint8_t kind;        /* ... and enum context_kind */
 			uint8_t released;    /* ordinal of the primary context that lost a reference; ORDINAL_NONE */
 			bool has_dropped_own;/* what threads captured on their own streams is forgotten */
 		};

@@ -37,7 +37,7 @@ unsigned int contexts_get(struct contexts *contexts, uint64_t handle)
 
 unsigned int contexts_owner(struct contexts *contexts, unsigned int context)
 {
-	unsigned int ordinal = contexts->list[context].ordinal;
+	unsigned int ordinal = context_ordinal(contexts, context);
 	struct device *device;
 
 	if (contexts->list[context].kind != CONTEXT_GREEN)
@@ -45,7 +45,7 @@ unsigned int contexts_owner(struct contexts *contexts, unsigned int context)
 	device = context_device(contexts, ordinal);
 	if (device && !device->owner)
 		device->owner = add_context(contexts, (struct context){ .ordinal = ordinal, .kind = CONTEXT_PRIMARY });
-	return device && device->owner ? device->owner : context;
+	return device ? device->owner : 0;
 }
 
 unsigned int context_ordinal_of(uint64_t dev)
@@ -62,7 +62,9 @@ unsigned int context_ordinal_at(uint64_t location, uint64_t id)
 
 unsigned int context_ordinal(const struct contexts *contexts, unsigned int context)
 {
-	return contexts->list[context].ordinal;
+	const struct context *c = &contexts->list[context];
+
+	return c->green ? contexts->list[c->green].ordinal : c->ordinal;
 }
 
 int context_gpu(const struct contexts *contexts, unsigned int ordinal)

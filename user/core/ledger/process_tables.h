@@ -116,8 +116,9 @@ enum context_kind {
 
 struct context {
 	uint32_t live;       /* allocations that it owns */
-	uint8_t ordinal;     /* ORDINAL_NONE */
+	uint8_t ordinal;     /* ORDINAL_NONE; context_ordinal() knows of a green context's, too */
 	uint8_t kind;        /* enum context_kind */
+	uint16_t green;      /* number of the CUgreenCtx that it is of; 0: of none */
 	uint16_t attached;   /* uses by cuCtxAttach, besides that of its creation */
 	bool made;           /* by cuCtxCreate, and not yet destroyed */
 };
@@ -153,7 +154,7 @@ unsigned int contexts_find(const struct contexts *contexts, uint64_t handle);
 unsigned int contexts_get(struct contexts *contexts, uint64_t handle);
 
 /* The context that owns memory made in a context. Memory of a green context outlives that context, whose handle may be
- * given out again. So a primary context without a handle owns such memory. */
+ * given out again. So a primary context without a handle owns such memory, or the unknown context (0). */
 unsigned int contexts_owner(struct contexts *contexts, unsigned int context);
 
 /* The CUDA ordinal of a context, ORDINAL_NONE; the GPU of an ordinal, GPU_UNKNOWN; the ordinal of a GPU,
