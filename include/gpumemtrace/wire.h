@@ -402,7 +402,7 @@ struct gmt_library {
 	__u32 absent;           /* rows of the table that this library does not export */
 	__u32 shifted;          /* probes that were placed behind endbr64 */
 	__u32 attach_us;
-	__u8 build_id[40];      /* hex, cut */
+	__u8 build_id[40];      /* hex, cut; 40 digits (a SHA-1) have no NUL behind them */
 	__u8 path[256];
 };
 #define GMT_FIELDS_gmt_library(X, T)                                              \

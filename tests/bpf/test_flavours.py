@@ -49,6 +49,15 @@ def behind_endbr64():
     equal((library["probes"], library["absent"], library["behind_endbr64"]), (probe_count(), 0, 0), "580")
 
 
+def build_id():
+    """the build id of a library has all of its digits"""
+    notes = subprocess.run(["readelf", "-n", LIB], capture_output=True, text=True, check=True).stdout
+    wanted = notes.partition("Build ID:")[2].split()[0]
+    equal(len(wanted), 40, "digits of a SHA-1")
+    _, report, _ = trace("basic", lib=LIB)
+    equal([l["build_id"] for l in report["libraries"] if l["path"] == LIB], [wanted], "build id")
+
+
 def entries_of_the_table():
     """every row of api.h is an entry of the stand-in that does what its operation says"""
     listed = subprocess.run([lib.TOOL, "list", "--json"], capture_output=True, text=True, check=True).stdout
@@ -66,5 +75,5 @@ def unknown_driver():
 
 
 if __name__ == "__main__":
-    lib.main(entries_of_the_table, behind_endbr64, driver_case("535", LIB_ENDBR), driver_case("550", LIB), driver_case("570", LIB),
-             driver_case("580", LIB), driver_case("590", LIB), unknown_driver)
+    lib.main(entries_of_the_table, behind_endbr64, build_id, driver_case("535", LIB_ENDBR), driver_case("550", LIB),
+             driver_case("570", LIB), driver_case("580", LIB), driver_case("590", LIB), unknown_driver)

@@ -88,7 +88,6 @@ void libraries_add(struct libraries *l, const struct gmt_library *rec)
 	l->list[l->count] = (struct library_entry){ 0 };
 	library = &l->list[l->count++].rec;
 	memcpy(library, rec, sizeof(*library));
-	library->build_id[sizeof(library->build_id) - 1] = '\0';
 	library->path[sizeof(library->path) - 1] = '\0';
 	index_entry(l, l->count - 1);
 }

@@ -67,7 +67,7 @@ static void announce_library(struct probing *probing, const struct library *libr
 		.attach_us = took_ns / 1000,
 	};
 
-	snprintf((char *)rec.build_id, sizeof(rec.build_id), "%.39s", library->build_id);
+	memcpy(rec.build_id, library->build_id, strnlen(library->build_id, sizeof(rec.build_id)));
 	snprintf((char *)rec.path, sizeof(rec.path), "%s", shown);
 	STREAM_PUT(probing->stream, &rec, LIBRARY, 0);
 }
