@@ -517,7 +517,7 @@ lint: $(O)/libgmt.a
 	$(Q)BUILD=$(O) tests/run lint
 
 # What tests/kernels.sh runs in its guests.
-guest-programs: all standin build/demos/train $(O)/tests/symbol/test_unwind_bpf $(UNWIND_VARIANTS)
+guest-programs: all standin build/demos/train $(O)/tests/symbol/test_unwind_bpf $(UNWIND_VARIANTS) $(PYTHON_TESTS)
 
 # Debian's kernels under emulation: K="trixie sid" for some of them.
 kernels:

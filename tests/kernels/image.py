@@ -20,7 +20,8 @@ TREE = "gpumemtrace"                    # where the tree lies in the guest
 IN_TREE = ("tests/bpf", "tests/kernels", "tests/symbol", "tests/recordings", "tests/data", "tests/standin/mkroot.sh",
            "tests/stacklib.py", "tests/bpf_stats.py", "tests/patience.py", "tests/pypilib.py", "tests/run",
            "demos/demo.sh", "build/standin", "build/demos/train",
-           "build/tests/symbol/unwind_test.bpf.o", "build/tests/symbol/test_unwind_bpf",
+           "build/tests/symbol/unwind_test.bpf.o", "build/tests/symbol/python_test.bpf.o", "build/tests/symbol/pystack",
+           "build/tests/symbol/pystack_bpf", "build/tests/symbol/test_unwind_bpf",
            "build/tests/symbol/test_unwind_bpf_guarded", "build/tests/symbol/test_unwind_bpf_fp")
 DEVICES = {"dev/console": (5, 1), "dev/null": (1, 3)}
 MOUNTED = ("dev", "proc", "sys", "tmp", "run", "root")
@@ -95,7 +96,7 @@ class Here:
 class Image:
     """Files of a machine, where they are there; files of the tree, below TREE."""
 
-    def __init__(self, cpio, top, tool, machine, places):
+    def __init__(self, cpio, top, tool, machine, places, libraries):
         self.cpio, self.top, self.machine = cpio, top, machine
         for name in "bin", "sbin", "lib", "lib64":
             if os.path.islink(f"{machine.root}/{name}"):
@@ -104,12 +105,20 @@ class Image:
             cpio.folder(name)
         for name, numbers in DEVICES.items():
             cpio.device(name, numbers)
+        for name, library in libraries.items():
+            self._place(library, name)
         cpio.file_of(os.path.join(top, "tests/kernels/guest/init"), "init")
         cpio.file_of(tool, os.path.join(TREE, "build/gpumemtrace"))
         self.libraries = []         # of the tree
         for place in IN_TREE + tuple(places):
             self._tree(place)
         self._machine(tool)
+
+    def _place(self, path, name):
+        if os.path.islink(path):
+            self.cpio.link(name, os.readlink(path))
+        else:
+            self.cpio.file_of(path, name)
 
     def _tree(self, place):
         path = os.path.join(self.top, place)
@@ -167,12 +176,12 @@ def version_of(machine):
     return max((os.path.basename(place) for place in machine.modules()), key=len).removeprefix("python")
 
 
-def make(path, top, tool, more, machine, tools=(), places=()):
+def make(path, top, tool, more, machine, tools=(), places=(), libraries=None):
     """Writes the image; more: {name in the tree: its bytes}; tools: programs that need no more than `tool` does; places:
-    what it has of the tree, too."""
+    what it has of the tree, too; libraries: {name: file} of what takes the place of the machine's."""
     with open(path, "wb") as file:
         cpio = Cpio(file)
-        Image(cpio, top, tool, machine, places)
+        Image(cpio, top, tool, machine, places, libraries or {})
         for name, data in more.items():
             cpio.text(os.path.join(TREE, name), data)
         for other in tools:

@@ -41,6 +41,7 @@ CHECKS = {
     "end": "report and recording are complete soon after the end",
     "left": "nothing is left behind",
     "suite": "the demo and tests of the suite hold",
+    "pythons": "Python frames are those of the traceback, of each CPython 3.8 to 3.14 that can be had",
     "preempt": "threads that preempt each other do no harm",
     "log": "the kernel's log is silent",
 }
@@ -49,8 +50,8 @@ CHECKS = {
 SUITE_SECONDS = 5400
 TESTS = os.environ.get("TESTS", "demo test_stacks test_torch").split()  # of "suite": words of the paths of what it runs
 # CHECKS="load preempt" makes only these; the log is always read. What takes long is made if it is named.
-BY_NAME = "suite"
-UNASKED = " ".join(name for name in CHECKS if name != BY_NAME)
+BY_NAME = "suite", "pythons"
+UNASKED = " ".join(name for name in CHECKS if name not in BY_NAME)
 WANTED = [name for name in CHECKS if name != "log" and name in os.environ.get("CHECKS", UNASKED).split()]
 
 
@@ -109,7 +110,7 @@ def judged(outcome):
 def boot(kernel, initrd):
     own = os.path.join(OUT, f"guest-{kernel.label}.cpio")
     image.with_modules(own, initrd, kernel)
-    limit = LIMIT_SECONDS + 4 * PREEMPT_SECONDS + (SUITE_SECONDS if BY_NAME in WANTED else 0)
+    limit = LIMIT_SECONDS + 4 * PREEMPT_SECONDS + SUITE_SECONDS * sum(name in WANTED for name in BY_NAME)
     outcome = machine.boot(kernel, own, os.path.join(OUT, "out", kernel.label), limit)
     os.unlink(own)
     return outcome
@@ -147,7 +148,7 @@ class Images:
 
     def __init__(self, machines):
         self.machines, self.made = machines, {}
-        self.asked = json.dumps({**reference(), "preempt_seconds": PREEMPT_SECONDS, "checks": WANTED, "tests": TESTS}).encode()
+        self.asked = {**reference(), "preempt_seconds": PREEMPT_SECONDS, "checks": WANTED, "tests": TESTS}
 
     def of(self, arch):
         if arch not in self.made:
@@ -157,8 +158,11 @@ class Images:
                 top = arm64.build(TOP, os.path.join(OUT, "tree-" + arch), built.root)
                 tool = os.path.join(top, "build/gpumemtrace")
             path = os.path.join(OUT, f"guest-{arch}.cpio")
-            places = wanted.fetch(top, arch, image.version_of(built), say) if BY_NAME in WANTED else ()
-            image.make(path, top, tool, {"tests/kernels/asked.json": self.asked}, built, TOOLS if top == TOP else [], places)
+            checks = [name for name in BY_NAME if name in WANTED]
+            places, found = wanted.fetch(top, arch, image.version_of(built), checks, say)
+            asked = json.dumps({**self.asked, "pythons": found.programs, "lacking": found.lacking}).encode()
+            image.make(path, top, tool, {"tests/kernels/asked.json": asked}, built, TOOLS if top == TOP else [], places,
+                       found.libraries)
             self.made[arch] = path
         return self.made[arch]
 

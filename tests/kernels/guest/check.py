@@ -28,6 +28,7 @@ import test_stacks  # noqa: E402
 import test_stacks_python  # noqa: E402
 import test_torch  # noqa: E402
 
+PYTHON_TESTS = "test_stacks_python", "test_stacks_odd", "symbol/test_python"     # words of their paths
 ASKED = os.path.join(os.path.dirname(HERE), "asked.json")
 END_SECONDS = 2                         # after which report and recording are complete, on the machine that asks
 MOST_SLOWER = 5                         # what an emulated machine, 10 to 40 times as slow, is allowed of that
@@ -238,6 +239,12 @@ class Guest:
     def suite(self):
         """Tests of the tree as they are, and the demo."""
         return suite.told(self.asked["tests"], self.tell)
+
+    def pythons(self):
+        """Tests of Python's stacks, with each CPython that the image has."""
+        self.tell(script="CPython", seconds=0, cases=[[version, "skip", why] for version, why in self.asked["lacking"].items()])
+        programs = [os.path.join(lib.TOP, path) for path in self.asked["pythons"]]
+        return suite.told(PYTHON_TESTS, self.tell, PYTHONS=" ".join(programs))
 
     def preempt(self):
         return preempt.preempted(self.asked["preempt_seconds"], lambda name, facts: self.tell(doing=name, facts=facts))

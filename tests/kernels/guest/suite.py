@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs the demo and tests of the tree in a guest, one after the other, as tests/run does on the machine that asks."""
 import ctypes
+import errno
 import glob
 import importlib.machinery
 import importlib.util
@@ -13,6 +14,7 @@ import time
 from tracing import lib
 
 DEMO, DEMO_SECONDS = "demos/demo.sh", "3"
+PYTHON = "tests/symbol/test_python.py"
 DEMO_SAYS = ("nothing was lost", "$ gpumemtrace report build/demo.gmt", "$ gpumemtrace oom build/demo-oom/")
 SCRIPT_SECONDS = 2400                   # of one test's file: twice as long as tests/run gives it
 LOOK_SECONDS, BEAT_SECONDS = 1, 60      # a guest that says nothing for long is taken for dead (STALL_SECONDS of machine.py)
@@ -29,7 +31,8 @@ def load_modules():
     for path in glob.glob("/modules/*.ko"):
         with open(path, "rb") as file:
             if libc.syscall(FINIT_MODULE[os.uname().machine], file.fileno(), b"", 0):
-                wrong.append(f"{path} is not loaded: {os.strerror(ctypes.get_errno())}")
+                why = ctypes.get_errno()
+                wrong += [f"{path} is not loaded: {os.strerror(why)}"] if why != errno.EEXIST else []
     return wrong
 
 
@@ -43,16 +46,16 @@ def loaded(path):
 
 def scripts(words):
     """The demo and the tests with real probes whose path has one of the words."""
-    paths = [DEMO] + [os.path.relpath(path, lib.TOP) for path in sorted(glob.glob(lib.TOP + "/tests/bpf/test_*"))]
+    paths = [DEMO, *(os.path.relpath(path, lib.TOP) for path in sorted(glob.glob(lib.TOP + "/tests/bpf/test_*"))), PYTHON]
     return [path for path in paths if any(word in path for word in words)]
 
 
-def ran(argv, beat):
+def ran(argv, beat, env):
     """(exit status, whether the time was up, standard output, standard error); beat(output) now and then meanwhile."""
     begin = told = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = subprocess.Popen(argv, cwd=lib.TOP, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
-                                 env=dict(os.environ, BUILD=lib.BUILD, TOP=lib.TOP))
+                                 env=dict(os.environ, BUILD=lib.BUILD, TOP=lib.TOP, **env))
         while child.poll() is None and time.monotonic() - begin < SCRIPT_SECONDS:
             try:
                 child.wait(LOOK_SECONDS)
@@ -108,14 +111,14 @@ def demo_of(status, timed_out, out, err):
     return [["the demo", "not ok" if wrong else "ok", "\n".join(wrong + last)]]
 
 
-def told(words, tell):
+def told(words, tell, **env):
     """({script: how many of its cases ended how, and its seconds}, what is wrong)"""
     facts, wrong = {}, load_modules()
     for script in scripts(words):
         begin = time.monotonic()
         argv = [os.path.join(lib.TOP, script)] + ([DEMO_SECONDS] if script == DEMO else [])
         tell(doing=f"suite, {script}", facts={})
-        got = ran(argv, lambda out: tell(doing=f"suite, {script}, after {(out.splitlines() or ['nothing'])[-1][:200]}", facts={}))
+        got = ran(argv, lambda out: tell(doing=f"suite, {script}, after {(out.splitlines() or ['nothing'])[-1][:200]}", facts={}), env)
         cases = demo_of(*got) if script == DEMO else cases_of(*got)
         seconds = round(time.monotonic() - begin, 1)
         tell(script=script, cases=cases, seconds=seconds)
