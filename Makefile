@@ -93,7 +93,7 @@ CORE     := $(call in,terms,array_size cgroup_parts dropped frames gpus librarie
                             view_placed view_single)
 SOURCE   := dump_folder reader recorder
 SYMBOL   := intern owners symbolizer \
-            $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
+            $(call in,elf,demangle ehread elfsym entry eu_search fde file_names image lines modules source symfile symtab) \
             $(call in,python,eval_parts pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
             $(call in,unwind,bare_code cfa_arch cfa_program ehframe rewalk switchers table_cache table_parse unwind_table)
 SINK     := registry \

@@ -187,6 +187,31 @@ static void a_label_inside_of_a_function_is_no_name(void **state)
 }
 #endif
 
+/* _start of Debian 11's programs for arm64: 14 instructions, with two calls at the end, and others behind them. */
+static void code_of_an_entry_has_its_name(void **state)
+{
+	struct loaded l;
+	uint64_t start;
+	char path[128];
+
+	compile_library(*state, "a.so",
+			"__asm__(\".globl _start\\n.type _start, @function\\n.balign 4\\n_start:\\n"
+			".long 0xd280001d, 0xd280001e, 0xaa0003e5, 0xf94003e1, 0x910023e2, 0x910003e6, 0x90000000\\n"
+			".long 0x9114e000, 0xb0000883, 0x912b4063, 0xb0000884, 0x912d4084, 0x97fa5c20, 0x97fa5ebb\\n"
+			".rept 16\\n.long 0x14000036\\n.endr\");\n",
+			"-Wl,-e,_start", path, sizeof(path));
+	load(path, &l);
+	start = address_of(path, "_start");
+	l.image.machine = EM_X86_64;
+	assert_name(&l, start, NULL);
+	l.image.machine = EM_AARCH64;
+	assert_name(&l, start - 1, NULL);
+	assert_name(&l, start, "_start");
+	assert_name(&l, start + 14 * 4 - 1, "_start");
+	assert_name(&l, start + 14 * 4, NULL);
+	unload(&l);
+}
+
 /* A hostile file's names overlap, and each is as long as the whole table. */
 static void an_endless_name_is_no_name(void **state)
 {
@@ -446,6 +471,7 @@ int main(void)
 		TEST(a_nameless_function_stays_nameless),
 		TEST(a_label_inside_of_a_function_is_no_name),
 #endif
+		TEST(code_of_an_entry_has_its_name),
 		TEST(an_endless_name_is_no_name),
 		TEST(large_tables_are_read_in_pieces),
 		TEST(a_file_may_change_after_it_was_read),

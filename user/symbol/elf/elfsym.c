@@ -208,14 +208,25 @@ static bool name_of(const struct elfsym *symbols, const struct image *file, cons
 	return name[0];
 }
 
+/* Where the function begins that an address is in: as the code tells, without symbols. */
+static bool start_of(const struct image *file, uint64_t vaddr, uint64_t *start)
+{
+	uint64_t size;
+
+	if (image_fde(file, vaddr, start, &size))
+		return true;
+	*start = file->entry;
+	return vaddr - file->entry < image_entry_size(file);
+}
+
 bool elfsym_find(const struct elfsym *symbols, const struct image *file, uint64_t vaddr, char name[ELFSYM_NAME_BYTES])
 {
 	const struct elfsym_range *range = last_below(symbols->ranges, symbols->count, vaddr);
-	uint64_t start, size;
+	uint64_t start;
 
 	if (range && vaddr - range->start < range->size)
 		return name_of(symbols, file, range, name);
-	if (!symbols->point_count || !image_fde(file, vaddr, &start, &size))
+	if (!symbols->point_count || !start_of(file, vaddr, &start))
 		return false;
 	range = last_below(symbols->points, symbols->point_count, start);
 	return range && range->start == start && name_of(symbols, file, range, name);

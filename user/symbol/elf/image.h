@@ -117,5 +117,7 @@ bool image_code_vaddr(const struct image *image, uint64_t file_offset, uint64_t 
 
 /* The function that an address is in, by the call frame information (.eh_frame_hdr's sorted table). */
 bool image_fde(const struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size);
+/* The bytes of code from the entry on, if they are glibc's _start of arm64; else 0. */
+uint64_t image_entry_size(const struct image *image);
 
 #endif

@@ -14,11 +14,6 @@
 #define PLT_HEADER_BYTES 32
 #define STP_X16_X30 0xa9bf7bf0u /* stp x16, x30, [sp, #-16]! */
 
-#define ENTRY_INSNS 24          /* that are looked at: glibc's _start has 14 in Debian 11, without FDE */
-#define MOV_X30_0 0xd280001eu   /* mov x30, #0 */
-#define BL 0x94000000u
-#define BL_MASK 0xfc000000u
-
 _Static_assert(sizeof(struct bare_code) == 24, "no padding in what is hashed");
 
 static void add_code(struct bare_code *found, size_t *count, uint64_t start, uint64_t end, struct gmt_unwind_row row)
@@ -51,27 +46,13 @@ static size_t find_plt(const struct image *image, struct bare_code *found)
 	return count;
 }
 
-/* Nobody calls _start, which begins with a return address of 0, and ends in the calls of main's caller and of abort
- * (glibc, sysdeps/aarch64/start.S). What follows has other callers: the functions of crtbegin.o. */
+/* Nobody calls _start. */
 static size_t find_start(const struct image *image, struct bare_code *found)
 {
 	static const struct gmt_unwind_row row = { .rule = GMT_UNWIND_STOP };
-	uint32_t insns[ENTRY_INSNS];
-	bool has_no_caller = false;
 	size_t count = 0;
 
-	if (!image->entry || !image_code_at(image, image->entry) ||
-	    !image_read_at(image, image->entry, insns, sizeof(insns)))
-		return 0;
-	for (size_t i = 0; i + 1 < ENTRY_INSNS && !count; i++) {
-		has_no_caller |= insns[i] == MOV_X30_0;
-		if ((insns[i] & BL_MASK) != BL)
-			continue;
-		if (!has_no_caller)
-			break;
-		if ((insns[i + 1] & BL_MASK) == BL)
-			add_code(found, &count, image->entry, image->entry + (i + 2) * INSN_BYTES, row);
-	}
+	add_code(found, &count, image->entry, image->entry + image_entry_size(image), row);
 	return count;
 }
 
