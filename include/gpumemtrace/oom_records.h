@@ -104,7 +104,7 @@ struct gmt_oom_row {
 	X(T, UNSIGNED, growth_iterations)
 
 enum gmt_oom_stack_flag {
-	GMT_OOM_STACK_STEADY = 1, /* the stack's memory grew from each sample to the next */
+	GMT_OOM_STACK_STEADY = 1, /* the memory grew in both halves of the time, and stays */
 	GMT_OOM_STACK_RESERVE = 2, /* the memory is a framework's reserve: its blocks and its cache */
 };
 

@@ -137,6 +137,52 @@ static void growth_since_a_mark(void **state)
 	stacks_fini(&s);
 }
 
+static int64_t least_rise_of(const struct stacks *s, unsigned int later, unsigned int until)
+{
+	return stacks_rise(s, 0, (const unsigned int[]){ STACKS_AT_START, later, until }).least;
+}
+
+/* At each mark the stack holds more than at the mark before, but only at the mark. */
+static void what_comes_and_goes_does_not_raise_the_least(void **state)
+{
+	struct stacks s;
+
+	(void)state;
+	stacks_init(&s);
+	stacks_add(&s, 1, 100, 0);
+	for (unsigned int i = 0; i < STACKS_GROWTH_MARKS; i++) {
+		stacks_add(&s, 1, 10 * i, i);
+		stacks_mark(&s, i);
+		stacks_remove(&s, 1, 10 * i);
+	}
+	stacks_add(&s, 1, 40, 9); /* the peak */
+	assert_true(row_of(&s, 1, STACKS_AT_MARK + 1).grown == 30 && row_of(&s, 1, STACKS_AT_MARK + 2).grown == 20);
+	assert_true(!least_rise_of(&s, 2, STACKS_NOW) && !least_rise_of(&s, 1, STACKS_NOW));
+	assert_true(!least_rise_of(&s, 2, STACKS_AT_PEAK) && !least_rise_of(&s, STACKS_NOW, STACKS_NOW));
+	stacks_fini(&s);
+}
+
+static void what_stays_raises_the_least(void **state)
+{
+	struct stacks s;
+
+	(void)state;
+	stacks_init(&s);
+	for (unsigned int i = 0; i < STACKS_GROWTH_MARKS; i++) {
+		stacks_add(&s, 1, 100, i);
+		stacks_mark(&s, i);
+		stacks_add(&s, 1, 7, i);
+		stacks_remove(&s, 1, 7);
+	}
+	stacks_add(&s, 1, 50, 9); /* the peak */
+	assert_true(least_rise_of(&s, 2, STACKS_NOW) == 100 && least_rise_of(&s, 1, STACKS_NOW) == 100);
+	assert_true(least_rise_of(&s, 1, STACKS_AT_MARK + 2) == 100);
+	stacks_drop(&s); /* the program ends */
+	assert_true(least_rise_of(&s, 2, STACKS_NOW) == -200);
+	assert_true(least_rise_of(&s, 2, STACKS_AT_PEAK) == 100 && least_rise_of(&s, 1, STACKS_AT_PEAK) == 100);
+	stacks_fini(&s);
+}
+
 /* ---- the model ---- */
 
 #define MODEL_STACKS 40
@@ -144,6 +190,8 @@ static void growth_since_a_mark(void **state)
 
 struct model {
 	uint64_t live[MODEL_STACKS], at_peak[MODEL_STACKS], at_mark[STACKS_MARKS][MODEL_STACKS], total, peak;
+	uint64_t least[STACKS_GROWTH_MARKS][MODEL_STACKS], least_at_peak[STACKS_GROWTH_MARKS][MODEL_STACKS];
+	unsigned int marks, marks_at_peak;  /* of growth, set so far */
 };
 
 struct model_item {
@@ -157,14 +205,46 @@ static uint32_t random_below(uint32_t *seed, uint32_t n)
 	return (uint32_t)(((uint64_t)*seed * n) >> 32);
 }
 
+static void set_peak(struct model *m)
+{
+	m->peak = m->total;
+	m->marks_at_peak = m->marks;
+	memcpy(m->at_peak, m->live, sizeof(m->live));
+	memcpy(m->least_at_peak, m->least, sizeof(m->least));
+}
+
 static void change(struct model *m, uint32_t stack, uint64_t lower, uint64_t raise)
 {
+	uint64_t *least = &m->least[m->marks % STACKS_GROWTH_MARKS][stack];
+
 	m->live[stack] += raise - lower;
 	m->total += raise - lower;
-	if (m->total <= m->peak)
-		return;
-	m->peak = m->total;
-	memcpy(m->at_peak, m->live, sizeof(m->live));
+	*least = m->live[stack] < *least ? m->live[stack] : *least;
+	if (m->total > m->peak)
+		set_peak(m);
+}
+
+/* Of the least since the mark before the newest (which = 1), or since the newest (0), until now or the peak. */
+static int64_t least_rise(const struct model *m, uint32_t id, unsigned int which, bool is_peak)
+{
+	uint64_t (*list)[MODEL_STACKS] = is_peak ? (void *)m->least_at_peak : (void *)m->least, least = UINT64_MAX;
+	unsigned int newest = is_peak ? m->marks_at_peak : m->marks;
+
+	for (unsigned int mark = m->marks - which; mark <= newest; mark++)
+		least = list[mark % STACKS_GROWTH_MARKS][id] < least ? list[mark % STACKS_GROWTH_MARKS][id] : least;
+	return (int64_t)(least - m->least[(m->marks - which - 1) % STACKS_GROWTH_MARKS][id]);
+}
+
+static void compare_least(const struct stacks *s, const struct model *m, uint32_t index)
+{
+	for (unsigned int which = 0; which < 2 && m->marks >= STACKS_GROWTH_MARKS; which++) {
+		unsigned int at[] = { STACKS_AT_START, (m->marks - which) % STACKS_GROWTH_MARKS, STACKS_NOW };
+
+		assert_true(stacks_rise(s, index, at).least == least_rise(m, s->list[index].id, which, false));
+		at[STACKS_RISE_UNTIL] = STACKS_AT_PEAK;
+		if (m->marks_at_peak >= m->marks - which)
+			assert_true(stacks_rise(s, index, at).least == least_rise(m, s->list[index].id, which, true));
+	}
 }
 
 static void compare(const struct stacks *s, const struct model *m)
@@ -182,6 +262,8 @@ static void compare(const struct stacks *s, const struct model *m)
 		sum_live += row.live;
 		sum_peak += row.at_peak;
 	}
+	for (uint32_t i = 0; i < s->count; i++)
+		compare_least(s, m, i);
 	assert_true(sum_live == s->live && sum_live == m->total);
 	assert_true(sum_peak == s->peak && sum_peak == m->peak);
 }
@@ -227,11 +309,12 @@ static void random_changes_beside_a_model(void **state)
 
 			stacks_mark(&s, mark);
 			memcpy(m.at_mark[mark], m.live, sizeof(m.live));
+			if (mark < STACKS_GROWTH_MARKS)
+				memcpy(m.least[++m.marks % STACKS_GROWTH_MARKS], m.live, sizeof(m.live));
 		}
 		if (step % 7001 == 0) {
 			stacks_restart(&s, step);
-			m.peak = m.total;
-			memcpy(m.at_peak, m.live, sizeof(m.live));
+			set_peak(&m);
 		}
 		if (step % 97 == 0)
 			compare(&s, &m);
@@ -249,6 +332,8 @@ int main(void)
 		cmocka_unit_test(another_size),
 		cmocka_unit_test(all_dropped),
 		cmocka_unit_test(growth_since_a_mark),
+		cmocka_unit_test(what_comes_and_goes_does_not_raise_the_least),
+		cmocka_unit_test(what_stays_raises_the_least),
 		cmocka_unit_test(random_changes_beside_a_model),
 	};
 

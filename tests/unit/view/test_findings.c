@@ -232,6 +232,13 @@ static void the_ended_are_judged_at_the_peak(void **state)
 	assert_ptr_equal(find(FINDING_OF_KEPT)->line, row);
 }
 
+/* What has come in the first half stays. */
+static void set_halves(struct view_held *held, int64_t later)
+{
+	held->rise_later = later;
+	held->least_rise = held->rise - later;
+}
+
 static void growth_has_to_be_steady(void **state)
 {
 	struct view_stacks *s = &f.rows[0].stacks;
@@ -245,7 +252,7 @@ static void growth_has_to_be_steady(void **state)
 	row = &s->lines[VIEW_BY_GROWN].rows[1]; /* 100 MiB more, of 200 */
 	assert_int_equal(row->held.grown, 100 * MIB);
 	assert_silent();
-	row->held.rise_later = 40 * MIB;
+	set_halves(&row->held, 40 * MIB);
 	assert_int_equal(find(FINDING_OF_GROWTH)->bytes, 100 * MIB);
 	assert_ptr_equal(find(FINDING_OF_GROWTH)->line, row);
 	/* 100 MiB in the time since then; what is free, and what PyTorch has cached */
@@ -268,19 +275,22 @@ static void growth_has_to_be_steady(void **state)
 	row->by_category[GMT_CATEGORY_KEPT] = 100 * MIB;
 	assert_non_null(find(FINDING_OF_GROWTH));
 	f.rows[0].torch.training.is_training = false;
-	row->held.rise_later = 100 * MIB; /* in the second half alone */
+	set_halves(&row->held, 100 * MIB); /* in the second half alone */
 	assert_silent();
-	row->held.rise_later = 40 * MIB;
+	set_halves(&row->held, 40 * MIB);
+	row->held.least_rise = 0;        /* comes and goes, and is more at this moment */
+	assert_silent();
+	set_halves(&row->held, 40 * MIB);
 	row->held.then = 0;              /* nothing was there before */
 	assert_silent();
 	row->held.then = 100 * MIB;
-	row->held.rise_later = 99 * MIB; /* nearly all may go again at once */
+	set_halves(&row->held, 99 * MIB); /* nearly all may go again at once */
 	assert_silent();
-	row->held.rise_later = 40 * MIB;
+	set_halves(&row->held, 40 * MIB);
 	row->state = VIEW_LINE_RESERVE;
 	assert_non_null(find(FINDING_OF_GROWTH));
 	row->held.rise = 63 * MIB;      /* a few segments */
-	row->held.rise_later = 20 * MIB;
+	set_halves(&row->held, 20 * MIB);
 	f.procs[0].window_ns = s->since_ns;
 	assert_silent();
 	row->state = VIEW_LINE_NOT_OWN;
@@ -297,7 +307,7 @@ static void growth_of_the_driver_needs_a_minute(void **state)
 	(void)state;
 	stacked(&f);
 	row = &s->lines[VIEW_BY_GROWN].rows[1];
-	row->held.rise_later = 40 * MIB;
+	set_halves(&row->held, 40 * MIB);
 	row->state = VIEW_LINE_DRIVER;
 	s->rise.since_ns = s->rise.until_ns - 59 * S;
 	s->rise.later_ns = s->rise.until_ns - 30 * S;
@@ -312,7 +322,7 @@ static void growth_needs_time(void **state)
 
 	(void)state;
 	stacked(&f);
-	s->lines[VIEW_BY_GROWN].rows[1].held.rise_later = 40 * MIB;
+	set_halves(&s->lines[VIEW_BY_GROWN].rows[1].held, 40 * MIB);
 	s->rise.later_ns = s->since_ns + S;   /* the program has hardly begun */
 	assert_silent();
 	s->rise.later_ns = s->rise.until_ns - S / 2 + 1; /* the second half has hardly begun */
@@ -342,7 +352,7 @@ static void even_growth_goes_on_showing(void **state)
 		s->since_ns = f.procs[0].attach_ts_ns + later / 2;
 		s->live = held->live = now / S * MIB / 100 + MIB;
 		held->grown = held->rise = (int64_t)((now - later / 2) / (S / 1000) * MIB / 100000);
-		held->rise_later = (int64_t)((now - later) / (S / 1000) * MIB / 100000);
+		set_halves(held, (int64_t)((now - later) / (S / 1000) * MIB / 100000));
 		assert_true(find(FINDING_OF_GROWTH) || !was_found);
 		was_found |= find(FINDING_OF_GROWTH) != NULL;
 	}

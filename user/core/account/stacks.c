@@ -34,16 +34,48 @@ static uint32_t put_stack(struct stacks *s, uint32_t id)
 	return *index;
 }
 
+/* The least that the stack has held from the mark to the next one, or until now. */
+static inline uint64_t least_from(const struct stacks *s, const struct stack *stack, unsigned int mark)
+{
+	return stack->changed <= s->mark_change[mark] ? stack->live : stack->least[mark];
+}
+
+static void before_change_after_peak(const struct stacks *s, struct stack *stack)
+{
+	stack->at_peak = stack->live;
+	for (unsigned int i = 0; i < STACKS_GROWTH_MARKS; i++)
+		stack->least_at_peak[i] = least_from(s, stack, i);
+}
+
+static void before_change_after_mark(const struct stacks *s, struct stack *stack)
+{
+	for (unsigned int i = 0; i < STACKS_MARKS; i++) {
+		if (stack->changed > s->mark_change[i])
+			continue;
+		stack->at_mark[i] = stack->live;
+		if (i < STACKS_GROWTH_MARKS)
+			stack->least[i] = stack->live;
+	}
+}
+
 /* Writes down what the stack held at the peak and at the marks, if it has not changed since. */
 static inline void before_change(struct stacks *s, struct stack *stack)
 {
 	if (stack->changed <= s->peak_change)
-		stack->at_peak = stack->live;
+		before_change_after_peak(s, stack);
 	/* Most stacks have changed since the newest mark: then one look is enough for all marks. */
-	for (unsigned int i = 0; i < STACKS_MARKS && stack->changed <= s->newest_mark; i++)
-		if (stack->changed <= s->mark_change[i])
-			stack->at_mark[i] = stack->live;
+	if (stack->changed <= s->newest_mark)
+		before_change_after_mark(s, stack);
 	stack->changed = ++s->changes;
+}
+
+/* The stack holds less. */
+static inline void after_fall(const struct stacks *s, struct stack *stack)
+{
+	uint64_t *least = &stack->least[s->newest_growth];
+
+	if (stack->live < *least)
+		*least = stack->live;
 }
 
 /* The stack, ready to be changed. Good until the next call. */
@@ -90,6 +122,7 @@ void stacks_remove(struct stacks *s, uint32_t id, uint64_t bytes)
 	stack->count--;
 	stack->frees++;
 	lower_live(s, stack, bytes);
+	after_fall(s, stack);
 }
 
 void stacks_restore(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns)
@@ -111,6 +144,7 @@ static void undo_add(struct stacks *s, uint32_t id, uint64_t bytes)
 	stack->alloc_bytes -= bytes;
 	s->allocs--;
 	lower_live(s, stack, bytes);
+	after_fall(s, stack);
 }
 
 void stacks_move(struct stacks *from, struct stacks *to, uint32_t id, uint64_t bytes, uint64_t ts_ns)
@@ -135,6 +169,7 @@ void stacks_resize(struct stacks *s, uint32_t id, uint64_t old_bytes, uint64_t b
 	stack->alloc_bytes += bytes - old_bytes;
 	lower_live(s, stack, old_bytes);
 	raise_live(s, stack, bytes, ts_ns);
+	after_fall(s, stack);
 }
 
 void stacks_drop(struct stacks *s)
@@ -143,6 +178,7 @@ void stacks_drop(struct stacks *s)
 		before_change(s, &s->list[i]);
 		s->list[i].live = 0;
 		s->list[i].count = 0;
+		after_fall(s, &s->list[i]);
 	}
 	s->live = 0;
 }
@@ -155,6 +191,8 @@ void stacks_close(struct stacks *s)
 void stacks_mark(struct stacks *s, unsigned int mark)
 {
 	s->mark_change[mark] = s->newest_mark = s->changes;
+	if (mark < STACKS_GROWTH_MARKS)
+		s->newest_growth = (uint8_t)mark;
 }
 
 void stacks_restart(struct stacks *s, uint64_t ts_ns)
@@ -202,6 +240,30 @@ uint64_t stacks_sum(const struct stacks *s, unsigned int moment)
 	return sum;
 }
 
+/* The least from a mark of growth until another moment, between which is one more mark at most. */
+static uint64_t least_until(const struct stacks *s, const struct stack *stack, unsigned int mark, unsigned int until)
+{
+	bool is_peak = until == STACKS_AT_PEAK, has_kept = is_peak && stack->changed > s->peak_change;
+	unsigned int next = (mark + 1) % STACKS_GROWTH_MARKS;
+	uint64_t least = has_kept ? stack->least_at_peak[mark] : least_from(s, stack, mark), more;
+
+	if (until < STACKS_MARKS || s->mark_change[next] < s->mark_change[mark] ||
+	    (is_peak && s->mark_change[next] > s->peak_change))
+		return least;
+	more = has_kept ? stack->least_at_peak[next] : least_from(s, stack, next);
+	return more < least ? more : least;
+}
+
+/* How much the least has risen from the time before the mark to the time since. Marks of growth are set in turn. */
+static int64_t least_rise(const struct stacks *s, const struct stack *stack, unsigned int mark, unsigned int until)
+{
+	unsigned int before = (mark + STACKS_GROWTH_MARKS - 1) % STACKS_GROWTH_MARKS;
+
+	if (mark >= STACKS_GROWTH_MARKS)
+		return 0;
+	return (int64_t)(least_until(s, stack, mark, until) - least_until(s, stack, before, mark));
+}
+
 struct stacks_rise stacks_rise(const struct stacks *s, uint32_t index, const unsigned int at[STACKS_RISE_MOMENTS])
 {
 	uint64_t then = stacks_held(s, index, at[STACKS_RISE_SINCE]);
@@ -210,5 +272,6 @@ struct stacks_rise stacks_rise(const struct stacks *s, uint32_t index, const uns
 	return (struct stacks_rise){
 		.all = (int64_t)(until - then), .then = then,
 		.later = (int64_t)(until - stacks_held(s, index, at[STACKS_RISE_LATER])),
+		.least = least_rise(s, &s->list[index], at[STACKS_RISE_LATER], at[STACKS_RISE_UNTIL]),
 	};
 }

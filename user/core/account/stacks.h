@@ -7,6 +7,9 @@
  * Every change takes the same few steps however many stacks there are: what a stack held at the peak, or at a mark, is
  * only written down when the stack changes for the first time after that.
  *
+ * What comes and goes is more at one moment and less at another, and looks like growth by chance. So each stack also
+ * has the least that it held between two marks: only what stays raises the least.
+ *
  * The one invariant: over all stacks, live sums to the total's live, and at_peak to its peak, exactly.
  */
 #ifndef GPUMEMTRACE_CORE_ACCOUNT_STACKS_H
@@ -17,6 +20,7 @@
 
 #include "base/hash.h"
 
+#define STACKS_GROWTH_MARKS 3      /* of those by time, the first: the time between two of them has a least */
 #define STACKS_PROCESS_MARKS 6     /* by time, of all memory of a process */
 #define STACKS_ITERATION_MARKS 3   /* by a framework's iterations, of its blocks */
 #define STACKS_MARKS (STACKS_PROCESS_MARKS + STACKS_ITERATION_MARKS)
@@ -28,6 +32,8 @@ struct stack {
 	uint64_t changed;        /* the last change of this stack: struct stacks.changes then */
 	uint64_t at_peak;        /* good if the stack changed after the peak; else it held what is live */
 	uint64_t at_mark[STACKS_MARKS]; /* good if the stack changed after the mark; else it held what is live */
+	uint64_t least[STACKS_GROWTH_MARKS]; /* from the mark to the next one; good like at_mark */
+	uint64_t least_at_peak[STACKS_GROWTH_MARKS]; /* the same until the peak; good like at_peak */
 	uint64_t allocs, frees, alloc_bytes;
 };
 
@@ -42,6 +48,7 @@ struct stacks {
 	uint64_t peak_change;    /* the change that made the peak */
 	uint64_t mark_change[STACKS_MARKS]; /* the last one before the mark */
 	uint64_t newest_mark;    /* the greatest of them */
+	uint8_t newest_growth;   /* the mark of growth that was set last */
 	bool is_closed;          /* what a stack without a row asks for is booked as memory without a stack */
 };
 
@@ -65,6 +72,7 @@ struct stacks_row {
 enum { STACKS_RISE_SINCE, STACKS_RISE_LATER, STACKS_RISE_UNTIL, STACKS_RISE_MOMENTS };
 struct stacks_rise {
 	int64_t all, later;
+	int64_t least;           /* of the least in the first part to the least in the second */
 	uint64_t then;           /* held at the first */
 	int64_t each;            /* over the iterations of view_stacks.iterations */
 };

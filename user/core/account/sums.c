@@ -32,6 +32,7 @@ void sums_count(struct sums *sums, uint32_t number, const struct view_held *held
 	sum->grown += held->grown;
 	sum->rise += held->rise;
 	sum->rise_later += held->rise_later;
+	sum->least_rise += held->least_rise;
 	sum->then += held->then;
 	sum->each += held->each;
 	sum->live_count += held->live_count;

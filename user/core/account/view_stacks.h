@@ -45,6 +45,7 @@ struct view_held {
 	uint64_t at_peak;        /* when the sum of all was highest */
 	int64_t grown;           /* live, less what it was at view_stacks.since_ns */
 	int64_t rise, rise_later; /* between the moments of view_stacks.rise; rise_later: since its later_ns */
+	int64_t least_rise;      /* of the least before later_ns to the least since: what comes and goes is not in it */
 	uint64_t then;           /* held at the first of these moments */
 	int64_t each;            /* what the iterations of view_stacks.iterations have added, all together */
 	uint64_t live_count;
@@ -261,7 +262,7 @@ static inline int64_t view_value(const struct view_held *held, enum view_order o
 
 /* Whether no order before this one has the row, as each has the rows that are above 0 in it. */
 bool view_is_first_in(const struct view_held *held, enum view_order order);
-/* Whether memory has risen in both parts of the time of view_stacks.rise, and was there before: no start-up. */
+/* Whether memory has risen in both parts of the time of view_stacks.rise, stays, and was there before: no start-up. */
 bool view_is_steady(const struct view_held *held);
 const char *view_order_name(enum view_order order);
 uint64_t view_complete(const struct view_unwinding *unwinding);   /* stacks with all their frames */

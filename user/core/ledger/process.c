@@ -91,8 +91,8 @@ void process_begin_marks(struct process *p, uint64_t ts_ns)
 struct places {
 	unsigned int first, count;
 };
-#define GROWTH_PLACES ((struct places){ 0, 3 })
-#define RECENT_PLACES ((struct places){ 3, 2 })
+#define GROWTH_PLACES ((struct places){ 0, STACKS_GROWTH_MARKS })
+#define RECENT_PLACES ((struct places){ STACKS_GROWTH_MARKS, 2 })
 #define WINDOW_PLACE 5
 _Static_assert(WINDOW_PLACE + 1 == STACKS_PROCESS_MARKS, "a place for each mark");
 

@@ -36,22 +36,26 @@ struct moments {
 	uint64_t since_ns, later_ns, recent_ns;
 };
 
+/* Whether the stack grew in both halves of the time, stays, and held memory before: this is no start-up. */
+static bool is_steady(const struct stacks *s, uint32_t i, const struct moments *m)
+{
+	const unsigned int at[] = { m->since, m->later, STACKS_NOW };
+	struct stacks_rise rise = stacks_rise(s, i, at);
+
+	return rise.all > rise.later && rise.later > 0 && rise.least > 0 && m->since < STACKS_MARKS && rise.then > 0;
+}
+
 static struct gmt_oom_stack stack_of(const struct stacks *s, uint32_t i, const struct moments *m)
 {
-	struct stacks_row now, later, recent;
-	int64_t before;
+	struct stacks_row now, recent;
 
 	stacks_row(s, i, m->since, &now);
-	stacks_row(s, i, m->later, &later);
 	stacks_row(s, i, m->recent, &recent);
-	before = now.grown - later.grown;
 	return (struct gmt_oom_stack){
 		.stack_id = now.stack_id, .live = now.live, .count = now.count,
 		.at_peak = now.at_peak, .grown = now.grown,
 		.recent = recent.grown, .allocs = now.allocs, .frees = now.frees, .alloc_bytes = now.alloc_bytes,
-		/* The stack grew in both halves of the time, and held memory before: this is no start-up. */
-		.flags = before > 0 && later.grown > 0 && m->since < STACKS_MARKS && (int64_t)now.live > now.grown ?
-			 GMT_OOM_STACK_STEADY : 0,
+		.flags = is_steady(s, i, m) ? GMT_OOM_STACK_STEADY : 0,
 	};
 }
 

@@ -224,6 +224,7 @@ void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct s
 	if (rise) {
 		held.rise = rise->all;
 		held.rise_later = rise->later;
+		held.least_rise = rise->least;
 		held.then = rise->then;
 		held.each = rise->each;
 	}

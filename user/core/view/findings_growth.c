@@ -191,18 +191,18 @@ static bool is_much_of(const struct view_line_row *line, uint64_t span_ns, uint6
 		       GROWTH_SHARE);
 }
 
-/* Whether a line has grown by much. The first part alone must say so, too: some of the memory of this moment may go
- * again at once, such as the older of a tensor and its longer copy. */
+/* Whether a line has grown by much. What has stayed since the first part must say so, too: some of the memory of this
+ * moment may go again at once, such as the older of a tensor and its longer copy. */
 static bool has_grown_much(const struct finding_search *s, const struct view_stacks *stacks,
 			   const struct view_line_row *line)
 {
 	const struct view_held *held = &line->held;
 	const struct view_rise *rise = &stacks->rise;
 	uint64_t all_ns = all_time(s, rise->until_ns);
-	uint64_t first = over_all(held->rise - held->rise_later, rise->later_ns - rise->since_ns, all_ns);
+	uint64_t stays = over_all(held->least_rise, rise->later_ns - rise->since_ns, all_ns);
 	uint64_t both = over_all(held->rise, rise->until_ns - rise->since_ns, all_ns);
 
-	return is_much_of(line, rise->until_ns - rise->since_ns, first < both ? first : both,
+	return is_much_of(line, rise->until_ns - rise->since_ns, stays < both ? stays : both,
 			  s->proc->exited ? stacks->peak : stacks->live);
 }
 

@@ -93,7 +93,7 @@ bool view_is_first_in(const struct view_held *held, enum view_order order)
 
 bool view_is_steady(const struct view_held *held)
 {
-	return held->rise > held->rise_later && held->rise_later > 0 && held->then > 0;
+	return held->rise > held->rise_later && held->rise_later > 0 && held->least_rise > 0 && held->then > 0;
 }
 
 const char *view_order_name(enum view_order order)
