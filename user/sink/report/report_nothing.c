@@ -2,23 +2,27 @@
 /*
  * The sentence of a report in which nothing was found: what was looked at, and what the records do not show.
  *
- *     FOUND   nothing: no request failed for good, no line grows all along, no other
- *             process is in the way
+ *     FOUND   nothing: no request failed for good, no line grows by 5 % all along, no
+ *             other process is in the way
  *             not known: leaks (no training was seen)
  */
 #include "base/human.h"
 #include "base/out.h"
 #include "core/view/looked.h"
+#include "core/view/thresholds.h"
 #include "sink/report/report_others.h"
 #include "sink/text/finding_text.h"
 #include "sink/text/text.h"
+
+/* The sentences name what is little enough to go unsaid. */
+_Static_assert(GROWTH_SHARE == 5 && LEAK_SHARE == 1, "the numbers of the sentences");
 
 static const struct {
 	const char *is_none, *is_unknown;
 } questions[LOOKED_FOR_COUNT] = {
 	[LOOKED_FOR_REQUESTS] = { "no request failed for good", "failed requests" },
-	[LOOKED_FOR_GROWTH] = { "no line grows all along", "growth" },
-	[LOOKED_FOR_LEAK] = { "no iteration leaks", "leaks" },
+	[LOOKED_FOR_GROWTH] = { "no line grows by 5 % all along", "growth" },
+	[LOOKED_FOR_LEAK] = { "no leak of 1 % of the peak", "leaks" },
 	[LOOKED_FOR_PIECES] = { "fragmentation did no harm", "fragmentation" },
 	[LOOKED_FOR_CACHE] = { "no large unused cache", "the cache" },
 	[LOOKED_FOR_OTHERS] = { "no other process is in the way", "other processes" },
