@@ -3,8 +3,11 @@
 #include "core/view/finding_search.h"
 
 #include "base/count.h"
+#include "core/framework/rises.h"
 #include "core/view/looked.h"
 #include "core/view/thresholds.h"
+
+_Static_assert((int)LEAK_ITERATIONS == RISES_MIN, "one least number of iterations");
 
 /* The row's bytes of a category. A program frees its memory before it ends: of a process that has ended, what it held
  * at its peak counts, if that is more than what was left in the end. */

@@ -7,11 +7,10 @@
 #include <stdint.h>
 
 #include "base/amounts.h"
-#include "core/framework/rises.h"
 
 /* Shares are in percent. */
 enum {
-	LEAK_ITERATIONS = RISES_MIN,
+	LEAK_ITERATIONS = 5,      /* fewer may be caches that fill up */
 	LEAK_KEPT_SHARE = 50,     /* of growth that comes in some iterations: else other memory took the place of it */
 	LEAK_SHARE = 1,           /* of the most that was allocated, over all these iterations */
 	GROWTH_SHARE = 5,         /* of what lives */
