@@ -165,7 +165,7 @@ UNIT_SYMBOL := $(call in,symbol,demangle elfsym image lines modules owners symbo
 UNIT_SCREEN := $(call in,screen,screen)
 UNIT_LIVE := $(call in,live,candidates code_events driver features find guard hazard holder identity library neighbours nvml plan procfs \
                          quota refused_calls relay_line settings space_tables stack_needs target trial turns usdt watch) \
-             $(call in,bpf,room)
+             $(call in,bpf,room) $(call in,probe,refused)
 UNIT_CLI  := $(call in,cli,cli)
 UNIT_TOP  := $(call in,top,attribution dump_writer ending say)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))

@@ -285,7 +285,7 @@ int session_finish(struct session *session)
 		if (session->command_status)
 			return session->command_status;
 	}
-	if (options->strict && (lost || notes.count))
+	if (options->strict && (lost || notes.count || probing_unreadable(session->probing)))
 		return GMT_EXIT_LOST;
 	if (options->child)
 		return 0;

@@ -68,11 +68,21 @@ static void put_losses(struct session *session)
 	users_read(session->users, false);
 }
 
+/* How many files of each user cannot be read as libraries. tell_notes() names some of the files. */
+static void put_unreadable(struct session *session, bool is_last)
+{
+	struct gmt_limit rec;
+
+	while (probing_next_unreadable(session->probing, is_last, &rec))
+		STREAM_PUT(&session->stream, &rec, LIMIT, 0);
+}
+
 /* Says once for each user what the user has used up. */
 static void tell_quotas(struct session *session)
 {
 	struct gmt_limit rec;
 
+	put_unreadable(session, false);
 	while (users_next_limit(session->users, false, &rec) || probing_next_limit(session->probing, &rec)) {
 		say("%s: %s. %s", rec.what, rec.why, rec.remedy);
 		STREAM_PUT(&session->stream, &rec, LIMIT, 0);
@@ -421,6 +431,7 @@ static void put_users(struct session *session)
 
 	users_read(session->users, true);
 	tell_quotas(session);
+	put_unreadable(session, true);
 	while (users_next_limit(session->users, true, &rec))
 		STREAM_PUT(&session->stream, &rec, LIMIT, 0);
 }

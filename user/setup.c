@@ -80,7 +80,7 @@ static bool tell_blocker(const struct session *session)
 
 void session_tell(struct session *session, int err, const char *cause)
 {
-	if (!strcmp(cause, session->last_cause))
+	if (!*cause || !strcmp(cause, session->last_cause))
 		return;
 	snprintf(session->last_cause, sizeof(session->last_cause), "%s", cause);
 	/* Without descriptors the machine seems to lack everything. */

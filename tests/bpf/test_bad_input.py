@@ -3,6 +3,7 @@
 """Bad input and bad circumstances end with one clear sentence, the documented exit status, and nothing left behind."""
 import mmap
 import os
+import shutil
 import subprocess
 import sys
 
@@ -68,21 +69,25 @@ def not_cuda():
 
 
 def no_library():
-    """a process whose libcuda.so.1 is no library: one sentence says which file and why, and the status is 3"""
-    path = os.path.join(lib.folder(), "libcuda.so.1")
+    """a process whose libcuda.so.1 is none: one sentence says which file and why, and the status is 3"""
+    path, other = (os.path.join(lib.folder(), "libcuda.so.1") for _ in range(2))
     with open(path, "wb") as file:
         file.write(b"no library " * 1000)
+    shutil.copy(os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so"), other)
     script = ("import ctypes, mmap, os, sys\nfd = os.open(sys.argv[1], os.O_RDONLY)\n"
               "m = mmap.mmap(fd, 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)\n"
               "if sys.argv[2:]: ctypes.CDLL(sys.argv[2])\nprint('mapped', flush=True)\nsys.stdin.read()")
-    for real, status in ([], 3), ([lib.LIB], 0):
-        child = lib.Process([sys.executable, "-c", script, path, *real])
-        child.wait_line(lambda: child.out, "the mapping")
-        got, _, err = run("-p", str(child.pid), "-d", "0.2", "--no-live")
-        equal(got, status, f"exit status with {real}: {err}")
-        said = [line for line in err.splitlines() if path in line]
-        equal(len(said), 0 if real else 1, f"sentences with {real}: {err}")
-        check(real or f"process {child.pid}" in said[0] and "not an ELF file" in said[0], err)
+    for mapped, why in (path, "not an ELF file"), (other, "does not export the CUDA driver API"):
+        for real, status in ([], 3), ([lib.LIB], 0):
+            child = lib.Process([sys.executable, "-c", script, mapped, *real])
+            child.wait_line(lambda: child.out, "the mapping")
+            got, out, err = run("-p", str(child.pid), "-d", "0.2", "--no-live")
+            equal(got, status, f"exit status with {mapped} {real}: {err}")
+            said = [line for line in err.splitlines() if "ps' lists" not in line]
+            told = mapped == path or not real     # a sound library may load the real one
+            equal(len(said), int(told), f"sentences with {mapped} {real}: {err}")
+            check(not told or all(word in said[0] for word in (f"process {child.pid}", mapped, why)), err)
+            equal("cannot be read" in out, mapped == path, f"the report with {mapped} {real}: {out}")
 
 
 def exits_during_attach():

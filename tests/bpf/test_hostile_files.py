@@ -3,6 +3,8 @@
 # alone: -a traces the programs of other tests, too, and the memory of the tracer is measured
 """Libraries that are made to use up or crash their reader: totals stay right, other files are named, memory is bounded,
 and the session ends in time. The readers have no privileges and leave nobody behind."""
+import json
+import mmap
 import os
 import re
 import shutil
@@ -14,6 +16,7 @@ import time
 import zlib
 
 import lib
+import test_quota
 from lib import LOOK, MIB, Target, Tool, check, equal, until
 
 sys.path[1:1] = [os.path.join(lib.TOP, "tests"), os.path.join(lib.TOP, "tests/recordings")]
@@ -73,6 +76,21 @@ def long_names():
     return make_hostile(lambda at: [section(), section(SYMTAB, offset=at, size=len(data), link=2, entry=24),
                                     section(STRTAB, offset=at + len(data), size=len(names))],
                         {0: data, len(data): names}, names=2)
+
+
+def slow_names():
+    """60,000 functions that begin with a name that is looked for in PyTorch's libc10 and go on for megabytes"""
+    data, names = symbols(60000, 0), b"\0_ZN3c1027reportOutOfMemoryToProfilerE" + b"l" * (8 * MIB) + b"\0"
+    return make_hostile(lambda at: [section(), section(SYMTAB, offset=at, size=len(data), link=2, entry=24),
+                                    section(STRTAB, offset=at + len(data), size=len(names)),
+                                    section(STRTAB, offset=at + len(data), size=1)],
+                        {0: data, len(data): names}, names=3)
+
+
+def large_table():
+    """a symbol table of 300 MiB"""
+    return make_hostile(lambda at: [section(), section(SYMTAB, offset=at, size=300 * MIB // 24 * 24, link=2, entry=24),
+                                    section(STRTAB, offset=at, size=1)], {}, size=400 * MIB, names=2)
 
 
 def many_symbols():
@@ -245,6 +263,79 @@ def refused_files_are_told():
         check(frames and not any(frame.function for frame in frames), "frames of the file:", *frames)
 
 
+def in_its_name(content, name="libcuda.so.1"):
+    """A file with a library's name: the bytes, or the file at this path."""
+    path = os.path.join(lib.folder(), name)
+    os.chmod(os.path.dirname(path), 0o755)
+    if isinstance(content, bytes):
+        with open(path, "wb") as file:
+            file.write(content)
+    else:
+        os.rename(content, path)
+    return path
+
+
+def no_libraries():
+    """Files with libcuda's name, and why each of them cannot be read as a library."""
+    with open(lib.LIB, "rb") as file:
+        cut = file.read()[:8192]
+    return {in_its_name(b"no library\n" * 1000): "not an ELF file, or its headers are damaged",
+            in_its_name(cut): "cut off: the code extends beyond the end of the file",
+            in_its_name(many_sections()): "no section headers",
+            in_its_name(large_table()): "the symbol table is damaged, too large or has no names"}
+
+
+def told_of(tracer, path):
+    return [line for line in tracer.err if path in line]
+
+
+def wait_told(tracer, path):
+    tracer.wait_line(lambda: told_of(tracer, path), path)
+
+
+def files_that_are_no_libraries():
+    """files with a library's name that cannot be read: each is told once with its process, and a user's are counted"""
+    files, recording = no_libraries(), lib.folder() + "/run.gmt"
+    tracer = Tool("-a", "--strict", "-o", recording).ready()
+    data = in_its_name(b"data")
+    with open(data, "rb") as file, mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ):
+        first = test_quota.mapper(0, *files, user=True)
+        for path, why in files.items():
+            wait_told(tracer, path)
+            [said] = told_of(tracer, path)
+            check(f"process {first.pid} of user {test_quota.USER} has mapped {path}," in said and why in said and
+                  "Replace the file" in said, said)
+        more = [in_its_name(b"more") for _ in range(3)]
+        [sound] = test_quota.copies(1)
+        again = test_quota.mapper(0, *files, *more, sound, user=True)
+        tracer.probes(sound)            # the look that finds this file finds the files that were mapped before
+        slow = in_its_name(slow_names(), "libc10.so")
+        of_root = test_quota.mapper(0, slow)
+        wait_told(tracer, slow)
+    tracer.send(signal.SIGINT)
+    report = tracer.report()
+    equal(report["exit_status"], 5, "exit status with --strict")
+    check("the file takes too long to read" in told_of(tracer, slow)[0], *told_of(tracer, slow))
+    equal([len(told_of(tracer, path)) for path in (*files, *more, slow, data)], [1] * len(files) + [0] * 3 + [1, 0],
+          "sentences: " + tracer.stderr())
+    equal(tracer.stderr().count("are counted, not named"), 1, "sentences: " + tracer.stderr())
+    equal(report["losses"]["reader_ended"], 1, "files whose reader was ended")
+    wanted = {f"calls through files of user {test_quota.USER} are not traced": f"{len(files) + 3} files cannot be read",
+              "calls through files of user 0 are not traced": "1 file cannot be read"}
+    check_limits(report, wanted)
+    check_limits(json.loads(lib.run([lib.TOOL, "replay", "--json", recording]).stdout), wanted)
+    for process in first, again, of_root:
+        process.line()
+
+
+def check_limits(report, wanted):
+    found = {limit["what"]: limit for limit in report["limits"] if "calls through files" in limit["what"]}
+    equal(set(found), set(wanted), "limits")
+    for what, why in wanted.items():
+        check(found[what]["why"].startswith(why) and " of process " in found[what]["why"] and
+              "Replace the file" in found[what]["remedy"], found[what])
+
+
 def damage_is_no_error_of_storage():
     """a file that lacks the bytes of its .eh_frame: no table and its functions' names, and nothing is said of its storage"""
     library = long_frames()
@@ -370,5 +461,5 @@ def nobody_is_left():
     finish(target)
 
 
-lib.main(hostile_libraries, refused_files_are_told, damage_is_no_error_of_storage, readers_have_nothing, readers_are_replaced,
+lib.main(hostile_libraries, refused_files_are_told, files_that_are_no_libraries, damage_is_no_error_of_storage, readers_have_nothing, readers_are_replaced,
          no_readers_any_more, a_lack_of_processes_passes, nobody_is_left)

@@ -50,7 +50,7 @@ void probing_free(struct probing *probing)
 		return;
 	quota_free(probing->quota);
 	parse_client_free(probing->client);
-	free(probing->note);
+	refused_free(&probing->refused);
 	free(probing->files);
 	free(probing);
 }
@@ -113,13 +113,8 @@ static int attach_sizes(struct probing *probing, struct library *library, const 
 	return 0;
 }
 
-/* A file, as it is opened and as people know it. */
-struct named_file {
-	const char *path, *shown;
-};
-
-static int attach_points(struct probing *probing, struct library *library, const struct named_file *file, char *cause,
-			 size_t cause_size)
+static int attach_points(struct probing *probing, struct library *library, const struct probing_file *file,
+			 char *cause, size_t cause_size)
 {
 	char why[4 * PROBING_WHY];
 	int err;
@@ -136,8 +131,8 @@ static int attach_points(struct probing *probing, struct library *library, const
 }
 
 /* A process may have mapped the file while it was being probed. */
-static int attach_guarded(struct probing *probing, struct library *library, const struct named_file *file, char *cause,
-			  size_t cause_size)
+static int attach_guarded(struct probing *probing, struct library *library, const struct probing_file *file,
+			  char *cause, size_t cause_size)
 {
 	int err = hazard_library(&probing->trial, library, cause, cause_size);
 
@@ -213,33 +208,44 @@ static bool read_later(struct probing *probing)
 	return probing->wait_ns == LATER_NS;
 }
 
-static void refuse_library(struct probing *probing, const struct library *library, int err, const char *cause)
+/* A file that no process has mapped is the caller's to speak of. Returns what the look at the file returns. */
+static int refuse_library(struct probing *probing, const struct library *library, const struct probing_file *file,
+			  int err, const char *cause)
 {
 	if (parse_may_pass(err)) {
-		if (!read_later(probing))
-			return;
-	} else {
-		refused_add(&probing->refused, library);
-		probing->refused.ended += parse_was_ended(err);
+		if (read_later(probing) && file->pid)
+			refused_say(&probing->refused, cause);
+		return err;
 	}
-	if (err == -ECHILD) /* of which the session speaks once */
-		return;
-	free(probing->note);
-	probing->note = xstrdup(cause);
+	if (!file->pid)
+		return -ENOEXEC;
+	refused_add(&probing->refused, library);
+	probing->refused.given_up += parse_gave_up(err);
+	probing->refused.ended += parse_was_ended(err);
+	if (err != -ECHILD) /* of which the session speaks once */
+		refused_tell(&probing->refused, file, library->why[0] ? library->why : strerror(-err));
+	return -ENOEXEC;
 }
 
 size_t probing_unread(const struct probing *probing, size_t *ended)
 {
 	*ended = probing->refused.ended;
-	return probing->refused.count;
+	return probing->refused.given_up;
+}
+
+uint64_t probing_unreadable(const struct probing *probing)
+{
+	return probing->refused.told;
+}
+
+bool probing_next_unreadable(struct probing *probing, bool is_last, struct gmt_limit *limit)
+{
+	return refused_next_limit(&probing->refused, is_last, limit);
 }
 
 char *probing_note(struct probing *probing)
 {
-	char *note = probing->note;
-
-	probing->note = NULL;
-	return note;
+	return refused_note(&probing->refused);
 }
 
 void probing_fail(struct probing *probing, int err, const char *cause)
@@ -281,36 +287,35 @@ static void keep_file(struct probing *probing, const struct library *library)
 	};
 }
 
-static int probe_new(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
+static int probe_new(struct probing *probing, const struct library_kind *kind, const struct probing_file *file,
 		     char *cause, size_t cause_size)
 {
-	struct named_file file = { path, shown };
 	uint64_t start_ns = stream_now_ns();
 	struct library library;
 	int err;
 
-	if (!probing_wants(probing, kind) || probing_find(probing, path))
+	if (!probing_wants(probing, kind) || probing_find(probing, file->path))
 		return 0;
-	if (refused_has(&probing->refused, path))
+	if (refused_has(&probing->refused, file->path))
 		return -ENOEXEC;
-	err = library_ask(probing->client, path, kind, &library);
-	if (!err && !library.is_one && kind == &library_cuda) {
-		err = -ENOEXEC;
-		snprintf(library.why, sizeof(library.why), "the library does not export the CUDA driver API");
-	}
+	err = library_ask(probing->client, file->path, kind, &library);
 	if (err) {
-		snprintf(cause, cause_size, "%s: %s", shown, library.why[0] ? library.why : strerror(-err));
-		if (parse_gave_up(err))
-			refuse_library(probing, &library, err, cause);
-		return err;
+		snprintf(cause, cause_size, "%s: %s", file->shown, library.why[0] ? library.why : strerror(-err));
+		return err == -ENOEXEC || parse_gave_up(err) ?
+			       refuse_library(probing, &library, file, err, cause) : err;
+	}
+	/* A sound library, which may load the real one, as WSL's stub does: nothing is wrong with the file. */
+	if (!library.is_one && kind == &library_cuda) {
+		snprintf(cause, cause_size, "%s: the library does not export the CUDA driver API", file->shown);
+		return -ENOEXEC;
 	}
 	if (probing_find_same(probing, &library))
 		return 0;
 	/* Entry probes hurt no process. */
 	if (kind == &library_cuda)
-		err = attach_guarded(probing, &library, &file, cause, cause_size);
+		err = attach_guarded(probing, &library, file, cause, cause_size);
 	else
-		err = attach_points(probing, &library, &file, cause, cause_size);
+		err = attach_points(probing, &library, file, cause, cause_size);
 	if (err && kind == &library_cuda)
 		return err;
 	/* The other layers do not need a framework's library. */
@@ -324,19 +329,19 @@ static int probe_new(struct probing *probing, const struct library_kind *kind, c
 		probing_fail(probing, err, cause);
 	}
 	keep_file(probing, &library);
-	announce_library(probing, &library, shown, stream_now_ns() - start_ns);
+	announce_library(probing, &library, file->shown, stream_now_ns() - start_ns);
 	return 1;
 }
 
-int probing_probe(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
+int probing_probe(struct probing *probing, const struct library_kind *kind, const struct probing_file *file,
 		  char *cause, size_t cause_size)
 {
 	int ret;
 
 	*cause = '\0';
-	ret = probe_new(probing, kind, path, shown, cause, cause_size);
+	ret = probe_new(probing, kind, file, cause, cause_size);
 	if (ret < 0 && !*cause)
-		snprintf(cause, cause_size, "%s cannot be probed: %s", shown, strerror(-ret));
+		snprintf(cause, cause_size, "%s cannot be probed: %s", file->shown, strerror(-ret));
 	if (ret > 0)
 		probing->looks = probing->wait_ns = 0;
 	if (ret < 0 && ret != -ENOEXEC) /* only its name is a library's */
@@ -346,7 +351,9 @@ int probing_probe(struct probing *probing, const struct library_kind *kind, cons
 
 int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size)
 {
-	return probing_probe(probing, &library_cuda, path, shown, cause, cause_size);
+	const struct probing_file file = { .path = path, .shown = shown };
+
+	return probing_probe(probing, &library_cuda, &file, cause, cause_size);
 }
 
 bool probing_has_returns(const struct library *library)

@@ -24,8 +24,8 @@ struct probing *probing_new(struct attach *attach, struct stream *stream, struct
 void probing_free(struct probing *probing);   /* does not detach: attach_close() does */
 
 /* Probes a libcuda. `path` is opened, `shown` is the name for people. 1: probed now; 0: probed before; -ENOEXEC: no
- * libcuda; -ECANCELED: a return probe in this file would kill a process (hazard.h), or the kernel does not probe the
- * file; else -errno. After an error the cause is a sentence. */
+ * libcuda, or it cannot be read; -ECANCELED: a return probe in this file would kill a process (hazard.h), or the kernel
+ * does not probe the file; else -errno. After an error the cause is a sentence. */
 int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size);
 
 /* Call when a process has mapped a file as code. If a return probe would kill the process, the file's probes are
@@ -59,9 +59,14 @@ bool probing_has_inode(const struct probing *probing, uint64_t ino);
 
 size_t probing_count(const struct probing *probing);   /* of libcudas */
 
-/* Files that could not be read (parse_gave_up()), those of them whose reader was ended (parse_was_ended()), and the
- * next sentence about one, to be freed; NULL: there is none. */
+/* Files that were given up (parse_gave_up()), and those of them whose reader was ended (parse_was_ended()). */
 size_t probing_unread(const struct probing *probing, size_t *ended);
+
+/* Files that processes have mapped, that have the name of a library and cannot be read as one: how many there were; the
+ * next user of such files, as a limit (is_last: also users that were told before, if the number has grown); and the
+ * next sentence about one, to be freed; NULL: there is none. */
+uint64_t probing_unreadable(const struct probing *probing);
+bool probing_next_unreadable(struct probing *probing, bool is_last, struct gmt_limit *limit);
 char *probing_note(struct probing *probing);
 
 #endif

@@ -29,7 +29,8 @@ struct walk {
 	bool refused;
 	bool has_failed;         /* the probing of a file, which is counted, and not the walk */
 	bool has_libcuda;        /* a file that can be probed, or a quota or the layers leave the file out */
-	char no_library[4 * PROBING_WHY + 1]; /* why the newest file with libcuda's name is none; "": none is so */
+	bool has_refused;        /* a file with libcuda's name that cannot be read: a note names the file */
+	char no_library[4 * PROBING_WHY + 1]; /* why the newest other file of this name is none; "": none is so */
 	pid_t pid;               /* of the newest file, and what the process has of each framework */
 	struct {
 		bool is_loaded, reports;
@@ -92,6 +93,7 @@ static int cannot_look(const struct walk *walk, pid_t pid, const char *path, int
 /* Probes a file that is new on account of the process's user. */
 static int probe_for_user(struct walk *walk, const struct target_library *found, uint32_t uid)
 {
+	const struct probing_file mapped = { found->attach_path, found->path, found->pid, uid };
 	struct probing *probing = walk->probing;
 	struct probed_file *file;
 	size_t before;
@@ -102,7 +104,7 @@ static int probe_for_user(struct walk *walk, const struct target_library *found,
 	if (!quota_permits(probing->quota, uid))
 		return 0;
 	before = attach_descriptors(probing->attach);
-	ret = probing_probe(probing, found->kind, found->attach_path, found->path, walk->cause, walk->cause_size);
+	ret = probing_probe(probing, found->kind, &mapped, walk->cause, walk->cause_size);
 	if (ret <= 0)
 		return ret;
 	file = &probing->files[probing->count - 1];
@@ -113,15 +115,26 @@ static int probe_for_user(struct walk *walk, const struct target_library *found,
 	return ret;
 }
 
-/* A file that was refused before was named then. */
 static void note_libcuda(struct walk *walk, const struct target_library *found, int ret)
 {
 	if (found->kind != &library_cuda)
 		return;
-	if (ret == -ENOEXEC && !refused_has(&walk->probing->refused, found->attach_path))
-		human_text(walk->no_library, PROBING_WHY, walk->cause, strlen(walk->cause));
-	else
+	if (ret != -ENOEXEC)
 		walk->has_libcuda = true;
+	else if (refused_has(&walk->probing->refused, found->attach_path))
+		walk->has_refused = true;
+	else
+		human_text(walk->no_library, PROBING_WHY, walk->cause, strlen(walk->cause));
+}
+
+/* The cause is "" if a note speaks of each file. */
+static int say_no_library(const struct walk *walk, pid_t pid)
+{
+	*walk->cause = '\0';
+	if (walk->no_library[0])
+		snprintf(walk->cause, walk->cause_size, "no libcuda of process %d can be probed (%s): calls of the"
+			 " process are not traced", pid, walk->no_library);
+	return -ENOEXEC;
 }
 
 static int add_found(const struct target_library *found, void *arg)
@@ -175,11 +188,8 @@ int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t 
 		probing_fail(probing, err, cause);
 	if (!err)
 		tell_frameworks(&walk);
-	if (!err && walk.no_library[0] && !walk.has_libcuda) {
-		snprintf(cause, cause_size, "no libcuda of process %d can be probed (%s): calls of the process are not"
-			 " traced", pid, walk.no_library);
-		return -ENOEXEC;
-	}
+	if (!err && !walk.has_libcuda && (walk.has_refused || walk.no_library[0]))
+		return say_no_library(&walk, pid);
 	return err ? err : walk.added;
 }
 

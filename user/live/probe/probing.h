@@ -28,7 +28,6 @@ struct probing {
 	struct quota *quota;
 	struct parse_client *client;
 	struct refused_files refused;
-	char *note;                  /* the newest sentence, if nobody has taken it */
 	struct probed_file *files;
 	size_t count;
 	uint32_t newest;             /* number */
@@ -57,7 +56,7 @@ const struct library *probing_find_same(const struct probing *probing, const str
 void probing_note_inode(struct probing *probing, const char *path, uint64_t ino);
 
 /* Probes a file that is not probed yet. Returns as probing_add(). */
-int probing_probe(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
+int probing_probe(struct probing *probing, const struct library_kind *kind, const struct probing_file *file,
 		  char *cause, size_t cause_size);
 
 bool probing_has_returns(const struct library *library);
