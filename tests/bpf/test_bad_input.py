@@ -3,7 +3,6 @@
 """Bad input and bad circumstances end with one clear sentence, the documented exit status, and nothing left behind."""
 import mmap
 import os
-import shutil
 import subprocess
 import sys
 
@@ -66,28 +65,6 @@ def not_cuda():
     child.send(lib.signal.SIGKILL)
     child.popen.wait()
     equal(tool.finish()[0], 3, "exit status")
-
-
-def no_library():
-    """a process whose libcuda.so.1 is none: one sentence says which file and why, and the status is 3"""
-    path, other = (os.path.join(lib.folder(), "libcuda.so.1") for _ in range(2))
-    with open(path, "wb") as file:
-        file.write(b"no library " * 1000)
-    shutil.copy(os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so"), other)
-    script = ("import ctypes, mmap, os, sys\nfd = os.open(sys.argv[1], os.O_RDONLY)\n"
-              "m = mmap.mmap(fd, 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)\n"
-              "if sys.argv[2:]: ctypes.CDLL(sys.argv[2])\nprint('mapped', flush=True)\nsys.stdin.read()")
-    for mapped, why in (path, "not an ELF file"), (other, "does not export the CUDA driver API"):
-        for real, status in ([], 3), ([lib.LIB], 0):
-            child = lib.Process([sys.executable, "-c", script, mapped, *real])
-            child.wait_line(lambda: child.out, "the mapping")
-            got, out, err = run("-p", str(child.pid), "-d", "0.2", "--no-live")
-            equal(got, status, f"exit status with {mapped} {real}: {err}")
-            said = [line for line in err.splitlines() if "ps' lists" not in line]
-            told = mapped == path or not real     # a sound library may load the real one
-            equal(len(said), int(told), f"sentences with {mapped} {real}: {err}")
-            check(not told or all(word in said[0] for word in (f"process {child.pid}", mapped, why)), err)
-            equal("cannot be read" in out, mapped == path, f"the report with {mapped} {real}: {out}")
 
 
 def exits_during_attach():
@@ -219,7 +196,7 @@ def full_from_the_start():
 
 
 if __name__ == "__main__":
-    lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, no_library, exits_during_attach, no_root,
+    lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, exits_during_attach, no_root,
              root_without_capabilities, no_uprobes, no_btf,
              usage, unwritable, foreign_library, unsupported_code, no_nvml,
              no_memory_for_the_ring, full_from_the_start)

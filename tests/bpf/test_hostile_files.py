@@ -250,7 +250,7 @@ def hostile_libraries():
 def refused_files_are_told():
     """files that need too much memory or time: one sentence, one count, and their frames without names"""
     ended = "takes too long to read: gpumemtrace ended its reader after 5 s of processor time"
-    for make, why, loss in ((many_units, "needs more than 1 GiB of memory to be read", "file_refused"),
+    for make, why, loss in ((many_units, "needs more memory to be read than 1 GiB", "file_refused"),
                             (long_lists, ended, "reader_ended")):
         library = make()
         # with room for the tracer beside the reader: the reader's own bound is reached first
@@ -461,5 +461,29 @@ def nobody_is_left():
     finish(target)
 
 
-lib.main(hostile_libraries, refused_files_are_told, files_that_are_no_libraries, damage_is_no_error_of_storage, readers_have_nothing, readers_are_replaced,
-         no_readers_any_more, a_lack_of_processes_passes, nobody_is_left)
+def only_the_name_of_a_library():
+    """a process whose libcuda.so.1 is none: one sentence says which file and why, and the status is 3"""
+    path, other = (os.path.join(lib.folder(), "libcuda.so.1") for _ in range(2))
+    with open(path, "wb") as file:
+        file.write(b"no library " * 1000)
+    shutil.copy(LIBRARY, other)
+    script = ("import ctypes, mmap, os, sys\nfd = os.open(sys.argv[1], os.O_RDONLY)\n"
+              "m = mmap.mmap(fd, 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)\n"
+              "if sys.argv[2:]: ctypes.CDLL(sys.argv[2])\nprint('mapped', flush=True)\nsys.stdin.read()")
+    for mapped, why in (path, "not an ELF file"), (other, "does not export the CUDA driver API"):
+        for real, status in ([], 3), ([lib.LIB], 0):
+            child = lib.Process([sys.executable, "-c", script, mapped, *real])
+            child.wait_line(lambda: child.out, "the mapping")
+            done = lib.run([lib.TOOL, "--driver-root", lib.ROOT, "-p", str(child.pid), "-d", "0.2", "--no-live"])
+            out, err = done.stdout, done.stderr
+            equal(done.returncode, status, f"exit status with {mapped} {real}: {err}")
+            said = [line for line in err.splitlines() if "ps' lists" not in line]
+            told = mapped == path or not real     # a sound library may load the real one
+            equal(len(said), int(told), f"sentences with {mapped} {real}: {err}")
+            check(not told or all(word in said[0] for word in (f"process {child.pid}", mapped, why)), err)
+            equal("cannot be read" in out, mapped == path, f"the report with {mapped} {real}: {out}")
+
+
+lib.main(hostile_libraries, refused_files_are_told, files_that_are_no_libraries, only_the_name_of_a_library,
+         damage_is_no_error_of_storage, readers_have_nothing, readers_are_replaced, no_readers_any_more,
+         a_lack_of_processes_passes, nobody_is_left)
