@@ -356,7 +356,7 @@ const char *parse_why(const struct parse_client *client, int err)
 		return client->is_oom ? "could not be read: the kernel killed its reader, as memory had run out" :
 					"could not be read: its reader was killed, and not by gpumemtrace";
 	case -ENOMEM:
-		return "needs more than 1 GiB of memory to be read";
+		return "needs more memory to be read than 1 GiB, or than the machine has left";
 	case -ENOBUFS:
 		return "could not be read: gpumemtrace or the machine had no memory left";
 	case -EREMOTEIO:
