@@ -85,9 +85,7 @@ static int open_sources(struct session *session)
 	}
 	/* Without the watch a libcuda is missed if a process maps it later from a file that is not probed yet. */
 	err = watch_open(&session->watch);
-	if (err || events_add(session, watch_fd(session->watch), SESSION_WATCH))
-		say("libraries that are loaded later will not be noticed: perf events: %s; run gpumemtrace with sudo",
-		    strerror(err ? -err : errno));
+	session->watch_err = err ?: events_add(session, watch_fd(session->watch), SESSION_WATCH);
 	return 0;
 }
 

@@ -94,6 +94,7 @@ struct session {
 	struct stacking *stacking;      /* NULL: no stacks */
 	struct meter *meter;            /* NULL without NVML */
 	struct watch *watch;            /* NULL: not permitted */
+	int watch_err;                  /* -errno: mappings are not watched; 0: they are */
 	struct rescan rescan;
 	struct memory_watch memory;
 	struct display *display;

@@ -304,6 +304,21 @@ static void put_limits(struct session *session, const struct gmt_limit *list, si
 	}
 }
 
+static void put_watch_limit(struct session *session)
+{
+	int err = session->watch_err;
+	struct gmt_limit rec = { .what = "libraries that are loaded later are not noticed" };
+
+	if (!err)
+		return;
+	snprintf((char *)rec.why, sizeof(rec.why), "mappings cannot be watched by perf events: %s", strerror(-err));
+	snprintf((char *)rec.remedy, sizeof(rec.remedy), "%s",
+		 err == -EPERM || err == -EACCES ? "Run gpumemtrace with sudo" :
+		 err == -EMFILE || err == -ENFILE ? "Raise `ulimit -n`" :
+						    "Start gpumemtrace after the programs have loaded libcuda");
+	put_limits(session, &rec, 1);
+}
+
 static void put_all_limits(struct session *session)
 {
 	const struct plan_limits *programs = attach_limits(session->attach);
@@ -311,6 +326,7 @@ static void put_all_limits(struct session *session)
 
 	put_limits(session, programs->list, programs->count);
 	put_limits(session, lacks, features_limits(confine_effective(), lacks));
+	put_watch_limit(session);
 }
 
 static void put_inventory(struct session *session)

@@ -181,6 +181,32 @@ def kernel():
     sample(Session(), "bpf", "mmap", "perf")
 
 
+def attached():
+    """attached to a program, the kernel has no memory for the probes of libcuda: that is said, and nothing is traced"""
+    target = lib.Target("basic", hold="context")
+    target.wait("context")
+    arguments = ["--driver-root", lib.ROOT, "--oom-dir", "off", "-p", str(target.pid), "-d", "0.1"]
+    whole = Fault("bpf").run(arguments)
+    equal(whole.status, 0, f"without a failing call: {whole.err}")
+    faults = [fault for fault in faults_of(whole.stacks, "bpf") if fault.stack.is_below("attach_library")]
+    check(faults, "no call places probes")
+    for fault in faults:
+        fault.run(arguments)
+        check(fault.has_failed, f"{fault}: no call failed")
+        equal(fault.status, 4, f"{fault}: exit status ({fault.err})")
+        check("cannot be probed (Cannot allocate memory)" in fault.err, f"{fault}: {fault.err}")
+
+
+def unwatched():
+    """mappings cannot be watched: the report says so, and what helps"""
+    session, folder = Session(), lib.folder()
+    faults = [fault for fault in faults_of(session.note("perf", folder), "perf") if fault.stack.is_below("watch_open")]
+    check(faults, "no call watches mappings")
+    session.run(faults[0], folder)
+    limits = [limit for limit in report_of(faults[0].out)["limits"] if "loaded later" in limit["what"]]
+    equal([limit["remedy"] for limit in limits], ["Raise `ulimit -n`"], f"the limit ({faults[0].err})")
+
+
 def processes():
     """no thread and no process can be started, and nothing can wait for events"""
     sample(Session(), "thread", "wait")
@@ -197,4 +223,4 @@ if __name__ == "__main__":
     if not os.path.exists(faultlib.SHIM):
         print("1..0 # SKIP the library that is preloaded was not built")
         sys.exit(0)
-    lib.main(memory, without_stacks, files, text, kernel, processes, readers)
+    lib.main(memory, without_stacks, files, text, kernel, attached, unwatched, processes, readers)

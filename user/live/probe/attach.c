@@ -21,6 +21,7 @@
 #include "live/probe/tracepoint.h"
 #include "live/probe/uprobe.h"
 #include "live/probe/usdt_notes.h"
+#include "parse/client.h"
 
 /* The probes of a library, or a hook, which has an entry probe only. Return probes are placed first and removed
  * last: a call that is entered in between must not leave a frame behind that never returns. */
@@ -272,14 +273,15 @@ static int program_fd(const struct attach *attach, const char *name)
 #define KERNEL_ENOTSUPP 524 /* include/linux/errno.h; libc has no name for this error */
 
 /* A sentence without its subject, which the caller adds: the path may be one of /proc/self/fd. -ECANCELED: the file
- * alone is to blame, and any user can map such a file, so other files are probed on. */
+ * alone is to blame, and any user can map such a file, so other files are probed on. -EIO: the kernel's error may pass;
+ * its own number would say that the file could not be read. */
 static int cannot_probe(int err, char *cause, size_t cause_size)
 {
 	if (err == -KERNEL_ENOTSUPP)
 		return programs_fail(-ECANCELED, cause, cause_size,
 				     "cannot be probed (the kernel supports no probe at one of the functions)");
-	return programs_fail(err, cause, cause_size, "cannot be probed (%s)%s", strerror(-err),
-			     err == -EMFILE ? ": raise `ulimit -n`" : "");
+	return programs_fail(parse_gave_up(err) ? -EIO : err, cause, cause_size, "cannot be probed (%s)%s",
+			     strerror(-err), err == -EMFILE ? ": raise `ulimit -n`" : "");
 }
 
 static void keep_library(struct attach *attach, const struct attached_library *attached)
