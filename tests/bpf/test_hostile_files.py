@@ -328,6 +328,22 @@ def files_that_are_no_libraries():
         process.line()
 
 
+def many_that_are_no_libraries():
+    """a user maps more such files than are read in a minute: the others wait, that is said, and the session goes on"""
+    place = lib.folder()
+    os.chmod(place, 0o755)
+    files = [os.path.join(place, str(i), "libcuda.so.1") for i in range(1500)]
+    for path in files:
+        os.mkdir(os.path.dirname(path))
+        with open(path, "wb") as file:
+            file.write(b"data")
+    test_quota.mapper(0, *files, user=True)
+    done = lib.run([lib.TOOL, "-a", "-d", "0.2", "--driver-root", lib.ROOT, "--oom-dir", "off", "--no-live", "--json"])
+    report = json.loads(done.stdout.splitlines()[-1])
+    check_limits(report, {f"calls through files of user {test_quota.USER} are not traced": "256 files cannot be read"})
+    check(any("has to wait" in note or "to probe libraries failed" in note for note in report["notes"]), report["notes"])
+
+
 def check_limits(report, wanted):
     found = {limit["what"]: limit for limit in report["limits"] if "calls through files" in limit["what"]}
     equal(set(found), set(wanted), "limits")
@@ -484,6 +500,6 @@ def only_the_name_of_a_library():
             equal("cannot be read" in out, mapped == path, f"the report with {mapped} {real}: {out}")
 
 
-lib.main(hostile_libraries, refused_files_are_told, files_that_are_no_libraries, only_the_name_of_a_library,
-         damage_is_no_error_of_storage, readers_have_nothing, readers_are_replaced, no_readers_any_more,
-         a_lack_of_processes_passes, nobody_is_left)
+lib.main(hostile_libraries, refused_files_are_told, files_that_are_no_libraries, many_that_are_no_libraries,
+         only_the_name_of_a_library, damage_is_no_error_of_storage, readers_have_nothing, readers_are_replaced,
+         no_readers_any_more, a_lack_of_processes_passes, nobody_is_left)

@@ -24,6 +24,7 @@
 #define REST_NS 1000000000ULL            /* without a question, after a lack of memory; twice as long each time */
 #define PARSE_WHY_BYTES 128
 #define CHARGED_DEATHS 8                 /* ... and this many workers that had to be replaced */
+#define CHARGED_USELESS 256              /* ... and this many answers that a file is none of its kind */
 
 struct link {
 	bool is_up;
@@ -38,7 +39,7 @@ struct link {
  * ones is honest work. */
 struct use {
 	uint64_t since_ns, ns;
-	uint32_t deaths;
+	uint32_t deaths, useless;
 	uint64_t rest_ns, rests_until_ns; /* memory was lacking, or a process */
 };
 
@@ -305,7 +306,7 @@ int parse_ask(struct parse_client *client, const struct parse_question *question
 	if (question->size > PARSE_REQUEST_MAX)
 		return -EINVAL;
 	do {
-		if (use->ns >= CHARGED_NS || use->deaths >= CHARGED_DEATHS)
+		if (use->ns >= CHARGED_NS || use->deaths >= CHARGED_DEATHS || use->useless >= CHARGED_USELESS)
 			return -EDQUOT;
 		if (start < use->rests_until_ns)
 			return -ENOBUFS;
@@ -316,6 +317,7 @@ int parse_ask(struct parse_client *client, const struct parse_question *question
 		rest_for_memory(use);
 	took = now_ns() - start;
 	use->ns += took > SLOW_NS ? took : 0;
+	use->useless += !err && status == -ENOEXEC;
 	return err ?: status;
 }
 

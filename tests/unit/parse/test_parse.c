@@ -62,6 +62,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 #define READ PARSE_READ
 #define NONE PARSE_CLOSE
 #define SLEEP PARSE_PYTHON
+#define USELESS PARSE_SWITCHERS
 
 static int serve_echo(void **state, struct parse_task *task, struct parse_answer *answer)
 {
@@ -155,9 +156,18 @@ static int serve_read(void **state, struct parse_task *task, struct parse_answer
 	return pread(task->fds[0], answer->data, 8, 0) == 8 ? task->fds[1] : -EIO;
 }
 
+static int serve_useless(void **state, struct parse_task *task, struct parse_answer *answer)
+{
+	(void)state;
+	(void)task;
+	(void)answer;
+	return -ENOEXEC;
+}
+
 static const struct parse_table table = {
 	.serve = { [ECHO] = serve_echo, [CRASH] = serve_crash, [HANG] = serve_hang, [HOG] = serve_hog, [SLEEP] = parse_child_sleep,
-		   [COUNT] = serve_count, [MANY] = serve_many, [ESCAPE] = serve_escape, [READ] = serve_read },
+		   [COUNT] = serve_count, [MANY] = serve_many, [ESCAPE] = serve_escape, [READ] = serve_read,
+		   [USELESS] = serve_useless },
 };
 
 /* ---- asking ---- */
@@ -515,6 +525,23 @@ static void slow_answers_are_charged(void **state)
 	parse_child_end(&child);
 }
 
+/* Files that are none of the kind that is asked for take little time each, but a user can map as many as there are. */
+static void useless_answers_are_charged(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	int useless = 0;
+
+	(void)state;
+	while (useless < 2000 && ask_owner(child.client, USELESS, 5, LONG_NS) == -ENOEXEC)
+		useless++;
+	assert_in_range(useless, 100, 1000);
+	assert_int_equal(ask_owner(child.client, ECHO, 5, LONG_NS), -EDQUOT);
+	assert_int_equal(ask_owner(child.client, ECHO, 6, LONG_NS), 7);
+	ahead_ns += 61 * SECOND_NS;
+	assert_int_equal(ask_owner(child.client, USELESS, 5, LONG_NS), -ENOEXEC);
+	parse_child_end(&child);
+}
+
 static void *cancel_soon(void *parser)
 {
 	usleep(100000);
@@ -637,6 +664,7 @@ int main(void)
 		TEST(owners_have_bounds),
 		TEST(users_are_charged),
 		TEST(slow_answers_are_charged),
+		TEST(useless_answers_are_charged),
 		TEST(waiting_can_be_ended),
 		TEST(nobody_is_left),
 		TEST(no_keeper),
