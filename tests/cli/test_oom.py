@@ -63,6 +63,11 @@ def folder():
         check("a directory: two lines each, the newest first", code == 0 and not err and len(lines) == 5 and
               lines[0].startswith("TIME (UTC)") and lines[1].endswith(" one large request") and
               lines[3].endswith(" 500 GiB  one large request") and lines[2::2] == ["  ?[2J.gmt", "  old.gmt"], out + err)
+        named = os.path.join(place, "gpumemtrace-oom-19991231-235959-42-1-0f4d23a9.gmt")
+        os.rename(os.path.join(place, "old.gmt"), named)
+        check("a dump's name says when it was written", run(place)[1].splitlines()[2::2] ==
+              ["  " + os.path.basename(named), "  ?[2J.gmt"], run(place))
+        os.rename(named, os.path.join(place, "old.gmt"))
         os.symlink("/etc/passwd", os.path.join(place, "link.gmt"))
         os.mkfifo(os.path.join(place, "pipe.gmt"))
         os.mkdir(os.path.join(place, "folder.gmt"))

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/foreign_file.h"
@@ -21,7 +23,7 @@
 
 struct entry {
 	char *name;
-	int64_t mtime_ns;
+	int64_t written_s, mtime_ns;
 	uint64_t bytes;
 };
 
@@ -46,6 +48,20 @@ static bool has_dump_name(const char *name)
 	return name[0] != '.' && size > end && !strcmp(name + size - end, SUFFIX);
 }
 
+/* A dump's name says when the dump was written, also where the file was copied since (dumping.c):
+ * "gpumemtrace-oom-20260203-101612-4242-1-0f4d23a9.gmt". 0: the name does not say so. */
+static int64_t time_in_name(const char *name)
+{
+	struct tm tm = { 0 };
+
+	if (sscanf(name, "gpumemtrace-%*[a-z]-%4d%2d%2d-%2d%2d%2d-", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+		   &tm.tm_min, &tm.tm_sec) != 6)
+		return 0;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	return timegm(&tm);
+}
+
 static void add_entry(struct dump_folder *f, const char *name)
 {
 	struct stat st;
@@ -60,6 +76,7 @@ static void add_entry(struct dump_folder *f, const char *name)
 	f->list[f->count++] = (struct entry){
 		.name = xstrdup(name), .bytes = (uint64_t)st.st_size,
 		.mtime_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec,
+		.written_s = time_in_name(name) ?: st.st_mtim.tv_sec,
 	};
 }
 
@@ -67,6 +84,8 @@ static int compare_entries(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
 
+	if (a->written_s != b->written_s)
+		return a->written_s < b->written_s ? 1 : -1;
 	if (a->mtime_ns != b->mtime_ns)
 		return a->mtime_ns < b->mtime_ns ? 1 : -1;
 	return strcmp(a->name, b->name);
