@@ -132,8 +132,8 @@ def booted(kernel, image, place, limit, append):
             pass
     qemu, tty, line, second = MACHINES[kernel.arch]
     # The last of two arguments with one name holds.
-    argv = [*qemu, "-accel", "tcg,thread=multi", "-m", str(MEMORY_MIB), "-smp", str(CPUS), *kernel.arguments, "-nodefaults",
-            "-nographic", "-no-reboot", "-monitor", "none", "-serial", "file:" + console,
+    argv = [*qemu, "-accel", "tcg,thread=" + kernel.threads, "-m", str(MEMORY_MIB), "-smp", str(CPUS),
+            *kernel.arguments, "-nodefaults", "-nographic", "-no-reboot", "-monitor", "none", "-serial", "file:" + console,
             *(word.format(results) for word in second), "-kernel", kernel.image(), "-initrd", image,
             "-append", f"console={tty} results={line} {APPEND} {kernel.append} {append}"]
     begin = time.monotonic()

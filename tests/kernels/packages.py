@@ -40,6 +40,7 @@ class Kernel:
     variant: str = ""   # of the machine
     arguments: tuple = ()   # for qemu, beside those of every machine
     append: str = ""    # to the kernel's command line
+    threads: str = "multi"  # of qemu: one for each CPU, or a "single" one
 
     @property
     def label(self):
