@@ -77,6 +77,12 @@ struct stacks_rise {
 	int64_t each;            /* over the iterations of view_stacks.iterations */
 };
 
+/* Whether memory has risen in both parts of the time, stays, and was there before: no start-up. */
+static inline bool stacks_is_steady(const struct stacks_rise *rise)
+{
+	return rise->all > rise->later && rise->later > 0 && rise->least > 0 && rise->then > 0;
+}
+
 void stacks_init(struct stacks *s);     /* allocates nothing */
 void stacks_fini(struct stacks *s);
 

@@ -36,17 +36,10 @@ struct moments {
 	uint64_t since_ns, later_ns, recent_ns;
 };
 
-/* Whether the stack grew in both halves of the time, stays, and held memory before: this is no start-up. */
-static bool is_steady(const struct stacks *s, uint32_t i, const struct moments *m)
-{
-	const unsigned int at[] = { m->since, m->later, STACKS_NOW };
-	struct stacks_rise rise = stacks_rise(s, i, at);
-
-	return rise.all > rise.later && rise.later > 0 && rise.least > 0 && m->since < STACKS_MARKS && rise.then > 0;
-}
-
 static struct gmt_oom_stack stack_of(const struct stacks *s, uint32_t i, const struct moments *m)
 {
+	const unsigned int at[STACKS_RISE_MOMENTS] = { m->since, m->later, STACKS_NOW };
+	struct stacks_rise rise = stacks_rise(s, i, at);
 	struct stacks_row now, recent;
 
 	stacks_row(s, i, m->since, &now);
@@ -55,7 +48,7 @@ static struct gmt_oom_stack stack_of(const struct stacks *s, uint32_t i, const s
 		.stack_id = now.stack_id, .live = now.live, .count = now.count,
 		.at_peak = now.at_peak, .grown = now.grown,
 		.recent = recent.grown, .allocs = now.allocs, .frees = now.frees, .alloc_bytes = now.alloc_bytes,
-		.flags = is_steady(s, i, m) ? GMT_OOM_STACK_STEADY : 0,
+		.flags = stacks_is_steady(&rise) ? GMT_OOM_STACK_STEADY : 0,
 	};
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/account/stacks.h"
 #include "core/framework/framework.h"
 #include "core/timeline/view_timeline.h"
 
@@ -93,7 +94,11 @@ bool view_is_first_in(const struct view_held *held, enum view_order order)
 
 bool view_is_steady(const struct view_held *held)
 {
-	return held->rise > held->rise_later && held->rise_later > 0 && held->least_rise > 0 && held->then > 0;
+	const struct stacks_rise rise = {
+		.all = held->rise, .later = held->rise_later, .least = held->least_rise, .then = held->then,
+	};
+
+	return stacks_is_steady(&rise);
 }
 
 const char *view_order_name(enum view_order order)
