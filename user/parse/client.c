@@ -24,7 +24,7 @@
 #define REST_NS 1000000000ULL            /* without a question, after a lack of memory; twice as long each time */
 #define PARSE_WHY_BYTES 128
 #define CHARGED_DEATHS 8                 /* ... and this many workers that had to be replaced */
-#define CHARGED_USELESS 256              /* ... and this many answers that a file is none of its kind */
+#define CHARGED_USELESS 256              /* ... and this many files that have only a library's name */
 
 struct link {
 	bool is_up;
@@ -317,7 +317,8 @@ int parse_ask(struct parse_client *client, const struct parse_question *question
 		rest_for_memory(use);
 	took = now_ns() - start;
 	use->ns += took > SLOW_NS ? took : 0;
-	use->useless += !err && status == -ENOEXEC;
+	/* Of other kinds that is honest: code that a compiler has made at run time lies in files without headers. */
+	use->useless += !err && status == -ENOEXEC && question->kind == PARSE_LIBRARY;
 	return err ?: status;
 }
 

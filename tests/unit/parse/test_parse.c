@@ -52,7 +52,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 
 /* ---- what workers do here: the kinds stand for behaviours ---- */
 
-#define ECHO PARSE_LIBRARY
+#define ECHO PARSE_SWITCHERS
 #define CRASH PARSE_POINTS
 #define HANG PARSE_FACTS
 #define HOG PARSE_TABLE
@@ -62,7 +62,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 #define READ PARSE_READ
 #define NONE PARSE_CLOSE
 #define SLEEP PARSE_PYTHON
-#define USELESS PARSE_SWITCHERS
+#define USELESS PARSE_LIBRARY
 
 static int serve_echo(void **state, struct parse_task *task, struct parse_answer *answer)
 {
