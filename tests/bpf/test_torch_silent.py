@@ -12,9 +12,10 @@ from lib import C10, C10_CUDA, Target, Tool, check, equal, process_of
 SENTENCE = "PyTorch reports no blocks ("
 
 
-def traced(backend, *arguments, c10=C10, env=None):
+def traced(backend, wanted, *arguments, c10=C10, env=None):
     """What the report says of the process, and the text of a replay. The file is the target's alone: the tracer probes
-    the file only when this process maps it."""
+    the file only when this process maps it. The program waits until a view says what is wanted: names of stacks come
+    from files that are mapped."""
     c10 = shutil.copy(c10, lib.folder())
     recording = lib.folder() + "/run.gmt"
     tool = Tool("-a", "-o", recording, *arguments).ready()
@@ -24,17 +25,23 @@ def traced(backend, *arguments, c10=C10, env=None):
     target.go()
     target.wait("end")
     tool.idle()
+    if wanted:
+        tool.wait_line(lambda: silent_in(tool.views()[-1], target.pid) == wanted, f"a view that says {wanted}")
     target.go()
     status, _ = target.finish()
     equal(status, 0, "exit status " + target.stderr())
     process = process_of(lib.settled(tool, target.pid), target.pid)
     again = json.loads(lib.run([lib.TOOL, "replay", "--json", recording]).stdout)
-    equal(process_of(again, target.pid)["torch_silent"], process["torch_silent"], "the replay")
+    equal(silent_in(again, target.pid), process["torch_silent"], "the replay")
     return process["torch_silent"], lib.run([lib.TOOL, "replay", recording]).stdout, target.pid
 
 
-def says(got, wanted, text):
-    silent, report, pid = got
+def silent_in(view, pid):
+    return process_of(view, pid)["torch_silent"]
+
+
+def says(backend, wanted, text, *arguments, **options):
+    silent, report, pid = traced(backend, wanted, *arguments, **options)
     report = re.sub(r"\n {10}(?! )", " ", report)        # notes without their breaks
     equal(silent, wanted, "torch_silent")
     said = f"note    process {pid}: {SENTENCE}"
@@ -46,8 +53,8 @@ def says(got, wanted, text):
 
 def by_stacks():
     """cudaMallocAsync and no caching, chosen by the program: the stacks of its allocations tell"""
-    says(traced("async"), "cuda_malloc_async", "backend cudaMallocAsync")
-    says(traced("uncached"), "uncached", "caching is off")
+    says("async", "cuda_malloc_async", "backend cudaMallocAsync")
+    says("uncached", "uncached", "caching is off")
 
 
 def by_environment():
@@ -55,21 +62,21 @@ def by_environment():
     for name, value, backend, wanted, text in (
             ("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", "uncached", "uncached", "caching is off"),
             ("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "async", "cuda_malloc_async", "backend cudaMallocAsync")):
-        says(traced(backend, "--stacks", "off", env={name: value}), wanted, text)
+        says(backend, wanted, text, "--stacks", "off", env={name: value})
 
 
 def reports():
     """the native allocator reports, and one that is loaded and takes nothing is not silent"""
-    says(traced("native"), None, None)
-    says(traced("idle"), None, None)
-    says(traced("idle", env={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}), None, None)
+    says("native", None, None)
+    says("idle", None, None)
+    says("idle", None, None, env={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
 
 
 def too_old():
     """a libc10 without the function that blocks are reported with"""
     path = lib.folder() + "/libc10.so"
     shutil.copy(os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so"), path)
-    says(traced("uncached", c10=path), "not_probed", "PyTorch is older than 1.10, or libc10 cannot be probed")
+    says("uncached", "not_probed", "PyTorch is older than 1.10, or libc10 cannot be probed", c10=path)
 
 
 def switched_off():
