@@ -10,7 +10,8 @@
 # CHECKS="load preempt" makes only these checks; TOOLS names other binaries, which are to load, too (tests/clangs.sh).
 # CHECKS=suite, which takes long and is made only if it is named, runs the demo and tests of tests/bpf in the guest: those
 # whose path has a word of TESTS ("demo test_stacks test_torch"). CHECKS=pythons, too, is made only if it is named: the
-# tests of Python's stacks, with the CPythons that Debian's suites have (tests/kernels/pythons.py).
+# tests of Python's stacks, with the CPythons that Debian's suites have, and with others that tests/kernels/build_python.sh
+# built in the folder BUILT_PYTHONS.
 # PREEMPT_SECONDS (60) is how long threads preempt each other; GPUMEMTRACE_KERNELS (build/kernels) keeps what was
 # fetched, MIRROR (this machine's) is where from. build/kernels/results.json has what was seen; tests/kernels/table.py
 # makes a table of it.

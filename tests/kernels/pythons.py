@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""CPythons that a guest has beside its machine's own: of Debian's suites, unpacked in the tree. The guest's C library is the
-newest suite's, for an older one does not do for all of them."""
+"""CPythons that a guest has beside its machine's own: of Debian's suites, unpacked in the tree, and those that
+build_python.sh built. The guest's C library is the newest suite's, for an older one does not do for all of them."""
 import dataclasses
 import glob
 import os
+import shutil
 import subprocess
 
 import pypilib
 
+BUILT = os.environ.get("BUILT_PYTHONS", "")     # the DIR of build_python.sh
 PLACE = "build/pythons"
 VERSIONS = [f"3.{minor}" for minor in range(8, 15)]
-# Of what a suite has: version: suite, and what _ctypes is linked with. No suite of Debian's mirrors has the others.
+# Of what a suite has: version: suite, and what _ctypes is linked with. No suite of Debian has the others.
 SUITES = {"3.9": ("bullseye", "libffi7"), "3.11": ("bookworm", "libffi8"), "3.13": ("trixie", "libffi8"),
           "3.14": ("forky", "libffi8")}
 NEWEST = "forky", "libc6", "libexpat1", "zlib1g", "libffi8"     # libraries that take the place of the machine's
@@ -41,10 +43,25 @@ def libraries_of(root):
     return {os.path.relpath(path, root): path for path in paths}
 
 
-def python(top, arch, version, found):
+def of_suite(top, arch, version):
     suite, ffi = SUITES[version]
     name = "python" + version
-    root = unpacked(top, arch, version, name, suite, name + "-minimal", f"lib{name}-minimal", f"lib{name}-stdlib", ffi)
+    return unpacked(top, arch, version, name, suite, name + "-minimal", f"lib{name}-minimal", f"lib{name}-stdlib", ffi)
+
+
+def of_source(top, version):
+    """A copy of what was built: a guest has files of its tree alone."""
+    built, root = os.path.join(BUILT, "python" + version), os.path.join(top, PLACE, "built-" + version)
+    if not BUILT or not os.path.isdir(built):
+        raise pypilib.Unavailable("no suite of Debian has it, and BUILT_PYTHONS names none that was built")
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(built, root, symlinks=True)
+    return root
+
+
+def python(top, arch, version, found):
+    name = "python" + version
+    root = of_suite(top, arch, version) if version in SUITES else of_source(top, version)
     place = os.path.relpath(os.path.join(root, "usr"), top)
     found.programs.append(f"{place}/bin/{name}")
     found.places += [f"{place}/bin/{name}", f"{place}/lib/{name}"]
@@ -62,10 +79,8 @@ def fetch(top, arch, own):
         return found
     for version in VERSIONS:
         try:
-            if version in SUITES and version != own:
+            if version != own:
                 python(top, arch, version, found)
-            elif version != own:
-                found.lacking[version] = "no suite of Debian has it"
         except (pypilib.Unavailable, OSError) as why:
             found.lacking[version] = str(why)
     return found
