@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,6 @@ sys.path.insert(1, os.path.join(TOP, "tests"))
 from patience import PATIENCE  # noqa: E402
 
 TOOL = os.path.join(BUILD, "gpumemtrace")
-RECORDINGS = sorted(glob.glob(os.path.join(TOP, "tests/data/*.gmt")))
 NOBODY = 65534
 
 
@@ -105,7 +105,7 @@ def report(*args, **options):
 
 
 def replays():
-    for path in RECORDINGS:
+    for path in recordings:
         result, made = report(path)
         if result.returncode or not made or made["type"] != "report" or not made["processes"]:
             yield f"{path}: status {result.returncode}, {result.stderr.strip()}"
@@ -119,7 +119,7 @@ def replays():
 def truncated(folder):
     """Cut anywhere: a clean end, a note, and with --strict status 5."""
     path = os.path.join(folder, "cut.gmt")
-    with open(max(RECORDINGS, key=os.path.getsize), "rb") as file:
+    with open(max(recordings, key=os.path.getsize), "rb") as file:
         data = file.read()
     for size in range(len(data) // 23, len(data) - 1, len(data) // 23):
         with open(path, "wb") as file:
@@ -135,9 +135,9 @@ def truncated(folder):
 def damaged(folder):
     """A byte changed anywhere is noticed, or changes nothing."""
     path = os.path.join(folder, "bad.gmt")
-    with open(RECORDINGS[0], "rb") as file:
+    with open(recordings[0], "rb") as file:
         data = bytearray(file.read())
-    _, wanted = report(RECORDINGS[0])
+    _, wanted = report(recordings[0])
     for at in range(3, len(data), len(data) // 40):
         data[at] ^= 0x41
         with open(path, "wb") as file:
@@ -152,10 +152,10 @@ def damaged(folder):
 
 def output_fails():
     with open("/dev/full", "w", encoding="utf-8") as full:
-        yield from speaks(run("replay", RECORDINGS[0], stdout=full), 1, "No space left")
+        yield from speaks(run("replay", recordings[0], stdout=full), 1, "No space left")
     reader, writer = os.pipe()
     os.close(reader)
-    result = run("replay", RECORDINGS[0], stdout=writer)
+    result = run("replay", recordings[0], stdout=writer)
     os.close(writer)
     if result.returncode < 0 and result.returncode != -13:
         yield f"nobody reads: killed by signal {-result.returncode}"
@@ -167,7 +167,7 @@ def outputs_clash(place):
     os.mkdir(folder)
     os.chmod(folder, 0o777)
     path, twice = os.path.join(folder, "run.gmt"), os.path.join(folder, "twice")
-    with open(RECORDINGS[0], "rb") as file:
+    with open(recordings[0], "rb") as file:
         data = file.read()
     with open(path, "wb") as file:
         file.write(data)
@@ -176,7 +176,7 @@ def outputs_clash(place):
     dotted = os.path.join(folder, ".", "run.gmt")
     for words in (("report", path, "--html", path), ("report", path, "--folded", dotted), ("replay", f"--json={path}", path),
                   ("report", path, "--sqlite", os.path.join(folder, "link")), ("records", f"--json={path}", path),
-                  ("diff", RECORDINGS[0], f"{path}@peak", "--html", path), ("diff", path, RECORDINGS[0], "--html", dotted)):
+                  ("diff", recordings[0], f"{path}@peak", "--html", path), ("diff", path, recordings[0], "--html", dotted)):
         yield from speaks(run(*words), 2, "is the recording that is read")
         with open(path, "rb") as file:
             if file.read() != data:
@@ -202,11 +202,11 @@ def descriptors_are_closed(place):
 
 with tempfile.TemporaryDirectory(prefix="gmt-cli-") as place:
     os.chmod(place, 0o755)
-    # A copy that nobody can reach, alone in its folder: the binary needs nothing beside it.
-    tool = os.path.join(place, "gpumemtrace")
-    with open(TOOL, "rb") as source, open(tool, "wb") as copy:
-        copy.write(source.read())
-    os.chmod(tool, 0o755)
+    # Copies, for the tree may be in a folder that only root can enter. The binary needs nothing beside it.
+    tool = shutil.copy(TOOL, place)
+    recordings = [shutil.copy(path, place) for path in sorted(glob.glob(os.path.join(TOP, "tests/data/*.gmt")))]
+    for path in (tool, *recordings):
+        os.chmod(path, 0o755)
     tap = Tap()
     tap.check("wrong usage is status 2 and a sentence", usage())
     tap.check("--help and --version go to standard output", informs())
