@@ -10,10 +10,22 @@ import sys
 import tempfile
 import time
 
-from cases import BIN, PATIENCE, TOP, check, done, skip
+import cases
+from cases import PATIENCE, TOP, check, done, skip
 
-DATA = os.path.join(TOP, "tests", "data", "h200x2-ioctls-native.gmt")
-LONG = os.path.join(TOP, "tests", "data", "kept", "calls.gmt")   # its records do not fit into a pipe
+COPIES = tempfile.TemporaryDirectory(prefix="gmt-pager-")        # the tree may be in a folder that only root can enter
+os.chmod(COPIES.name, 0o755)
+
+
+def copy(*path):
+    place = shutil.copy(os.path.join(*path), COPIES.name)
+    os.chmod(place, 0o755)
+    return place
+
+
+BIN = copy(cases.BIN)
+DATA = copy(TOP, "tests/data/h200x2-ioctls-native.gmt")
+LONG = copy(TOP, "tests/data/kept/calls.gmt")                    # its records do not fit into a pipe
 NOBODY = 65534
 MARK = {"GPUMEMTRACE_PAGER": "sed s/^/PAGED:/"}
 
