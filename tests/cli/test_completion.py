@@ -40,20 +40,6 @@ CASES = [
 ]
 
 
-def bash(folder, line):
-    """What COMPREPLY has after the completion of the line's last word."""
-    script = f"""
-        source {BASH_COMPLETION}; source {shlex.quote(DOC)}/gpumemtrace.bash-completion
-        COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)} COMP_TYPE=9 COMP_KEY=9
-        COMP_WORDS=({' '.join(shlex.quote(word) for word in line.split(' '))}) COMP_CWORD={line.count(' ')}
-        compopt() {{ :; }}
-        _gpumemtrace; printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    found = subprocess.run(["bash", "--norc", "-c", script], cwd=folder, stdout=subprocess.PIPE, text=True, timeout=PATIENCE,
-                           check=False)
-    return [word.rstrip(" =/") for word in found.stdout.split("\n")]
-
-
 def fish(folder, line):
     script = f"source {shlex.quote(DOC)}/gpumemtrace.fish-completion; complete -C {shlex.quote(line)}"
     found = subprocess.run(["fish", "--no-config", "-c", script], cwd=folder, stdout=subprocess.PIPE, text=True, timeout=PATIENCE,
@@ -82,6 +68,14 @@ def on_terminal(program, folder, env, steps):
     return printed
 
 
+BASHRC = f"""
+source {BASH_COMPLETION}; source {shlex.quote(DOC)}/gpumemtrace.bash-completion
+PS1='READY> '
+bind '"\\C-d": possible-completions'
+bind 'set completion-query-items 0'; bind 'set page-completions off'; bind 'set mark-directories off'
+bind 'set enable-bracketed-paste off'
+stty cols 200 rows 200
+"""
 ZSHRC = """
 fpath=(~/functions $fpath)
 autoload -Uz compinit
@@ -94,17 +88,28 @@ zstyle ':completion:*' verbose no
 """
 
 
-def zsh(folder, line):
-    """zsh lists completions on a terminal only: Ctrl-D lists them, Ctrl-U drops the line."""
-    os.makedirs(os.path.join(folder, "functions"), exist_ok=True)
-    shutil.copy(os.path.join(DOC, "gpumemtrace.zsh-completion"), os.path.join(folder, "functions", "_gpumemtrace"))
-    with open(os.path.join(folder, ".zshrc"), "w", encoding="ascii") as file:
-        file.write(ZSHRC)
-    printed = on_terminal(["zsh", "-d", "-i"], folder, {"TERM": "dumb", "HOME": folder, "ZDOTDIR": folder},
+def listed(folder, line, *shell, **env):
+    """Shells list completions on a terminal only: Ctrl-D lists them, Ctrl-U drops the line."""
+    printed = on_terminal(shell, folder, {"TERM": "dumb", "HOME": folder, **env},
                           [("READY> ", f"{line}\x04\x15: end\n"), (": end", ""), ("READY> ", "exit\n")])
     offered = printed[printed.index("READY> "):]
     # The typed line stands there, too.
     return [word.rstrip("=/") for text in offered.split("\n") if "READY> " not in text for word in text.split()]
+
+
+def bash(folder, line):
+    path = os.path.join(folder, ".bashrc")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(BASHRC)
+    return listed(folder, line, "bash", "--rcfile", path, "-i")
+
+
+def zsh(folder, line):
+    os.makedirs(os.path.join(folder, "functions"), exist_ok=True)
+    shutil.copy(os.path.join(DOC, "gpumemtrace.zsh-completion"), os.path.join(folder, "functions", "_gpumemtrace"))
+    with open(os.path.join(folder, ".zshrc"), "w", encoding="ascii") as file:
+        file.write(ZSHRC)
+    return listed(folder, line, "zsh", "-d", "-i", ZDOTDIR=folder)
 
 
 SHELLS = {
