@@ -27,6 +27,9 @@ class Browser:
         program = next(filter(None, map(shutil.which, NAMES)), None)
         if not program:
             raise Unavailable("there is no Chromium")
+        # Ubuntu's chromium-browser is a script that asks for a snap.
+        if subprocess.run([program, "--version"], capture_output=True, check=False, timeout=PATIENCE).returncode:
+            raise Unavailable(f"{program} does not start")
         self.folder = tempfile.mkdtemp(prefix="gmt-browser-")
         to_read, self.to = os.pipe()
         self.answers, to_write = os.pipe()
