@@ -114,7 +114,7 @@ static void each_line(void **state)
 {
 	static const char text[] = "12:pids:/docker/1\nbroken\n1:name=systemd:/a:b\n:\n0::/";
 	struct scan all = { text, text + strlen(text) }, path;
-	char got[64] = "";
+	char got[256] = "";
 
 	(void)state;
 	while (cgroup_next_path(&all, &path))
