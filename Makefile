@@ -288,6 +288,8 @@ $(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
 STACKS := $(O)/tests/symbol/stacks.o $(O)/tests/symbol/selfmaps.o
 STACKS_FLAGS := -std=gnu17 -Wall -Wextra -Werror -O2 -g -fno-optimize-sibling-calls
 $(O)/tests/symbol/stacks.o: GMT_CFLAGS := $(STACKS_FLAGS) -fomit-frame-pointer $(PLAIN_$(ARCH))
+# One object without the mark keeps the linker from the other kind of PLT, which Ubuntu's compiler asks for in all objects.
+$(O)/tests/symbol/selfmaps.o: GMT_CFLAGS += $(PLAIN_$(ARCH))
 $(call unit_path,symbol/unwind symbol/rewalk): $(STACKS)
 
 # The unwinder in the kernel, and tables against libdw's.
