@@ -23,9 +23,15 @@ version=$(sed -n 's/^#define PY_VERSION *"\(3\.[0-9]*\).*/\1/p' "$source/Include
 command -v "$host-gcc" >/dev/null || fail "apt-get install gcc-$host"
 own=$(command -v "python$version") || fail "python$version is missing, which runs scripts of the build"
 
-PACKAGES_ARCH=arm64 "$here/../bpf/get_packages.sh" "$dir/sysroot" main ffi.h \
-	libffi-dev libffi8 libc6 libc6-dev linux-libc-dev >/dev/null
 root="$dir/sysroot/root"
+if [ ! -d "$root" ]; then
+	PACKAGES_ARCH=arm64 "$here/../bpf/get_packages.sh" "$dir/sysroot" main ffi.h \
+		libffi-dev libffi8 libc6 libc6-dev linux-libc-dev >/dev/null
+	# The linker takes a static library where the link to the other one leads out of the folder.
+	find "$root" -type l -lname '/*' | while read -r link; do
+		ln -sfn "$root$(readlink "$link")" "$link"
+	done
+fi
 work="$dir/build-$version"
 rm -rf "$work"
 mkdir -p "$work"
