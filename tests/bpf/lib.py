@@ -37,7 +37,9 @@ GPU_A = "GPU-b71e4d02-6f53-4c1a-9d30-27a8e45b9011"      # nvidia-smi's 0, CUDA's
 GPU_B = "GPU-2c90f68e-11d4-4e77-8b42-c35d069fe822"      # nvidia-smi's 1, CUDA's 0
 MIB = 1 << 20
 READERS = "gmt-parse"                                   # so the names begin of processes that read files (user/parse)
-RESTS = 5                                               # looks in a row: the tool reads a busy process every 0.05 s
+RESTS = 5               # looks in a row: the tool reads a process that maps much every 0.05 s
+PAUSES = 5              # ... and leaves it alone for four times as long as the reading took (READ_SHARE, stack_worker_state.c)
+REST_MOST = 3.0         # seconds; for what takes longer is not the reading of a process
 BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}              # a Python with this keeps it: PyTorch loads in half the time
 
 
@@ -274,6 +276,24 @@ def workers_wait(pid):
     return not any(state in (["R"], ["D"]) for state in states)
 
 
+class Rest:
+    """Of a tool that has done what there was to do: tables of stacks, names, dumps. Look at it again and again."""
+
+    def __init__(self, pid):
+        self.pid, self.looks = pid, 0
+        self.worked_from = self.worked_until = time.monotonic()
+
+    def has_come(self):
+        now = time.monotonic()
+        if not workers_wait(self.pid):
+            self.worked_from = now - LOOK if self.looks >= RESTS else self.worked_from
+            self.worked_until, self.looks = now, 0
+            return False
+        self.looks += 1
+        pause = min(PAUSES * (self.worked_until - self.worked_from), REST_MOST)
+        return self.looks >= RESTS and now - self.worked_until >= pause
+
+
 class Tool(Process):
     """gpumemtrace with --json on the simulated driver; dumps: the folder for them."""
 
@@ -306,14 +326,10 @@ class Tool(Process):
         self.wait_line(lambda: len(self.views()) >= seen + count, f"{count} more views")
 
     def idle(self):
-        """Until it has done what there was to do: tables of stacks, names, dumps."""
+        """Until it has done what there was to do."""
         self.more_views()
-        rests = 0
-        end = time.monotonic() + PATIENCE
-        while rests < RESTS:
-            check(time.monotonic() < end, "it always has something to do", self.stderr())
-            time.sleep(LOOK)
-            rests = rests + 1 if workers_wait(self.pid) else 0
+        rest = Rest(self.pid)
+        check(until(rest.has_come), "it always has something to do", self.stderr())
 
     def report(self):
         status, _ = self.finish()

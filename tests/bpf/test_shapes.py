@@ -35,13 +35,7 @@ def line_of(mark, path=LEAKS):
 
 def settled(terminal):
     """Until the tracer has done what there was to do: the tables of stacks are there."""
-    rests = 0
-
-    def is_at_rest():
-        nonlocal rests
-        rests = rests + 1 if lib.workers_wait(terminal.pid) else 0
-        return rests >= lib.RESTS
-    terminal.wait(is_at_rest, "a tracer at rest")
+    terminal.wait(lib.Rest(terminal.pid).has_come, "a tracer at rest")
 
 
 class Run:
