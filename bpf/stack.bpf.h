@@ -156,6 +156,13 @@ static __always_inline void stack_walk_start(struct stack_state *s, struct stack
 	}
 }
 
+/* The kernel goes wherever frame pointers lead. Where code uses the register for something else, there come words that
+ * are no address of a user's code: no process may map what is below, and the flags of our frames are above. */
+static __always_inline int stack_is_address(__u64 word)
+{
+	return word >= STACK_ADDRESS_LEAST && word <= GMT_FRAME_PC_MASK;
+}
+
 /* Takes the frames of the kernel's own walk, with the order and the flags of our frames. The kernel's frames are return
  * addresses. A function that has just been entered has no frame of its own yet, so the kernel misses its caller (newer
  * kernels of x86 find the caller by the first instruction). Then all callers would have the same stack, so the caller
@@ -173,10 +180,10 @@ static __always_inline void stack_walk_pointers(struct stack_state *s, const str
 	s->walk.reason = GMT_UNWIND_END_NOT_WALKED;
 	s->py.reason = GMT_PY_END_NONE;
 	for (__u32 i = 0; i < STACK_POINTERS_MAX; i++) {
-		if (i >= count)
+		if (i >= count || !stack_is_address(words[i]))
 			break;
 		stack_push(s, words[i] | (i ? 0 : GMT_FRAME_EXACT));
-		if (!i && caller && (count < 2 || words[1] != caller))
+		if (!i && stack_is_address(caller) && (count < 2 || words[1] != caller))
 			stack_push(s, caller);
 	}
 }

@@ -52,6 +52,7 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define STACK_CHUNK_WORDS (STACK_CHUNK / sizeof(__u64))
 #define STACK_CHUNKS 32
 #define STACK_POINTERS_MAX 128   /* frames of the kernel's own walk: kernel.perf_event_max_stack is 127 */
+#define STACK_ADDRESS_LEAST 4096 /* the first page is nobody's: vm.mmap_min_addr is not less, but where it is 0 */
 #define STACK_PAGE 4096
 #define STACK_MIX 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio */
 #define STACK_HEAD (sizeof(struct gmt_stack) / sizeof(__u64))

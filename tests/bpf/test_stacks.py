@@ -190,5 +190,15 @@ def ends_at_once():
                       f"{', '.join(map(str, stack.frames))} ({stack.reason})")
 
 
+def astray():
+    """frame pointers that lead to memory without frames: no word of this memory is taken for a frame, Python's or native"""
+    path = lib.folder() + "/run.gmt"
+    Tool("--stacks", "fp", "-o", path, "--", lib.workload("stacks"), "astray", options=("--no-live",)).report()
+    stacks = stacklib.Stacks(path).stacks.values()
+    check(max((len(stack.words) for stack in stacks), default=0) > 2, "no stack of the allocation")
+    for stack in stacks:
+        equal([hex(word) for word in stack.words[1:] if word & ~PC], [], "words that are no address")
+
+
 if __name__ == "__main__":
-    lib.main(all_kinds, return_probes, without_waiting, fork_child, another_program, ends_at_once)
+    lib.main(all_kinds, return_probes, without_waiting, fork_child, another_program, ends_at_once, astray)

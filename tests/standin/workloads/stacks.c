@@ -10,6 +10,7 @@
  *   stacks exec PATH  one, then PATH, which is this program too
  *   stacks exit       one allocation, and it is gone
  *   stacks same N     N allocations in one place
+ *   stacks astray     one; the chain of frame pointers leads to memory that has no frame
  *
  * With STACKS_LIBRARY in the environment that library is loaded, and allocates while it is (libstacks.c). With
  * STACKS_STAYS a program waits for a line on stdin before its end.
@@ -314,6 +315,26 @@ static int run_same(unsigned long count)
 	return 0;
 }
 
+static WITH_FP void allocate_astray(const volatile uintptr_t *next)
+{
+	volatile uintptr_t *frame = __builtin_frame_address(0);
+	uintptr_t before = *frame;
+	CUdeviceptr p;
+
+	*frame = (uintptr_t)next;
+	CU(cuMemAlloc_v2(&p, MIB));
+	*frame = before;
+}
+
+/* The word in the place of the return address is like a canary of the stack: all of its upper bits are set. */
+static int run_astray(void)
+{
+	volatile uintptr_t frame[] = { 0, 0xfffffa87e97b6000 };
+
+	allocate_astray(frame);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -324,6 +345,8 @@ int main(int argc, char **argv)
 		return wait(&status) < 0 || status;
 	wl_start();
 	use_gpu();
+	if (!strcmp(how, "astray"))
+		return run_astray();
 	if (!strcmp(how, "same"))
 		return run_same(wl_arg(argc, argv, 2, 100));
 	if (!strcmp(how, "exec")) {
