@@ -31,7 +31,7 @@ libcmocka-dev      /usr/include/cmocka.h
 python3            python3
 '
 # Without these a few tests are skipped: the fuzzers, the check of the JSON schema, what is fetched from PyPI, the
-# completions of shells, and the pager.
+# completions of shells, the pager, programs in C++, capabilities on a file, and compressed symbols.
 extras='
 libclang-rt-dev    /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 python3-jsonschema /usr/lib/python3/dist-packages/jsonschema
@@ -40,6 +40,9 @@ bash-completion    /usr/share/bash-completion/bash_completion
 zsh                zsh
 fish               fish
 less               less
+g++                g++
+libcap2-bin        setcap
+xz-utils           xz
 '
 browser='
 chromium           chromium
@@ -62,7 +65,6 @@ flex               flex
 bison              bison
 bc                 bc
 dwarves            pahole
-xz-utils           xz
 '
 [ -z "${WITH_KERNELS:-}" ] || extras="$extras$kernels"
 [ -z "${WITH_ARM64:-}" ] || extras="$extras$arm64"

@@ -4,6 +4,7 @@
 """A traced program does what it does untraced, also if its callbacks throw or its threads are cancelled; and what a
 return probe cannot let pass ends as the manual page says."""
 import os
+import shutil
 import signal
 
 import lib
@@ -14,6 +15,8 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "throws.cc")
 
 def program():
     path = os.path.join(lib.folder(), "throws")
+    if not shutil.which("g++"):
+        raise lib.Skip("there is no g++")
     built = lib.run(["g++", "-O1", "-o", path, SOURCE, "-L" + os.path.dirname(lib.LIB), "-l:libcuda.so.1", "-pthread"])
     if built.returncode:
         raise lib.Skip("no C++ compiler: " + built.stderr[-200:])
