@@ -29,6 +29,7 @@ WORDS = {
     "arm64-16k": (SUITE, "linux-image-arm64-16k", {}),
     "arm64-64k": (SUITE, None, MANY_CPUS),
     "arm64-plain": (SUITE, CLOUD, PLAIN),
+    "arm64-backports": ("trixie-backports", CLOUD, {}),
     "arm64-bookworm": ("bookworm", CLOUD, {}),
     "arm64-bookworm-plain": ("bookworm", CLOUD, PLAIN),
 }
