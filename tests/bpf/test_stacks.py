@@ -14,7 +14,7 @@ sys.path[1:1] = [os.path.join(lib.TOP, "tests")]
 import stacklib  # noqa: E402
 
 LIBRARY = os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so")
-PC = (1 << 56) - 1
+PC, MIB = (1 << 56) - 1, 1 << 20
 CUDA = "libcuda.so"
 
 
@@ -194,9 +194,10 @@ def astray():
     """frame pointers that lead to memory without frames: no word of this memory is taken for a frame, Python's or native"""
     path = lib.folder() + "/run.gmt"
     Tool("--stacks", "fp", "-o", path, "--", lib.workload("stacks"), "astray", options=("--no-live",)).report()
-    stacks = stacklib.Stacks(path).stacks.values()
-    check(max((len(stack.words) for stack in stacks), default=0) > 2, "no stack of the allocation")
-    for stack in stacks:
+    recording = stacklib.Stacks(path)
+    counts = [len(recording.stacks[stack_id].words) for _, stack_id, vals in recording.calls if vals[1:2] == (MIB,)]
+    equal(counts, [3], "frames of the allocation: the driver's, and two that frame pointers lead to")
+    for stack in recording.stacks.values():
         equal([hex(word) for word in stack.words[1:] if word & ~PC], [], "words that are no address")
 
 

@@ -42,7 +42,6 @@ def callers(path, out):
         caller = "by_pointer" if name == "pointer" else "stacks_allocate"
         equal([f.function for f in stack.frames[:2]], ["cuMemAlloc_v2", caller], "who called in " + name)
         check(stack.words[2:3] != stack.words[1:2], name, "has its caller twice")
-    check(any(len(s.words) > 2 for s in found.values()), "no frame pointer led anywhere")
 
 
 def modes():
