@@ -7,17 +7,27 @@
 /* The collector sets this before loading, and finds it by the name of its section. */
 const volatile struct gmt_rodata gmt SEC(".rodata.gmt");
 
-/* A map: its type, the most entries, the types of keys and values, and BPF_F_* flags. INNER_MAP only defines the type
- * of a map, for maps inside of maps. */
+/* A map: its type, the most entries, the types of keys and values, and BPF_F_* flags. */
+#define MAP(name, kind, entries, key_type, value_type, flags) \
+	struct {                                              \
+		__uint(type, BPF_MAP_TYPE_##kind);            \
+		__uint(max_entries, entries);                 \
+		__uint(map_flags, flags);                     \
+		__type(key, key_type);                        \
+		__type(value, value_type);                    \
+	} name SEC(".maps")
+
+/* The type of a map, for maps inside of maps. It has sizes in the place of types, for the collector makes these maps
+ * without types, and Linux 6.1 refuses a map that differs in that: bpf_map_meta_equal() compares timer_off, which is
+ * -EINVAL without types and -ENOENT with types. */
 #define INNER_MAP(tag, kind, entries, key_type, value_type, flags) \
-	struct tag {                                              \
-		__uint(type, BPF_MAP_TYPE_##kind);                \
-		__uint(max_entries, entries);                     \
-		__uint(map_flags, flags);                         \
-		__type(key, key_type);                            \
-		__type(value, value_type);                        \
+	struct tag {                                               \
+		__uint(type, BPF_MAP_TYPE_##kind);                 \
+		__uint(max_entries, entries);                      \
+		__uint(map_flags, flags);                          \
+		__uint(key_size, sizeof(key_type));                \
+		__uint(value_size, sizeof(value_type));            \
 	}
-#define MAP(name, ...) INNER_MAP(, __VA_ARGS__) name SEC(".maps")
 
 volatile struct gmt_runtime runtime SEC(".data.gmt") = {};
 

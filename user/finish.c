@@ -119,6 +119,16 @@ static bool note_cut(const struct session *session, char *note, size_t size)
 	return stats.cut;
 }
 
+static bool note_refused_maps(const struct session *session, char *note, size_t size)
+{
+	struct tables_stats stats;
+
+	stacking_stats(session->stacking, &stats);
+	snprintf(note, size, "the kernel refused unwinding tables or lists of mappings (%s): most stack traces end"
+		 " after their first frame", strerror(-stats.refusal));
+	return stats.refusal;
+}
+
 static bool note_late(const struct session *session, char *note, size_t size)
 {
 	uint64_t lost = session->rescan.lost;
@@ -147,7 +157,7 @@ static bool note_by_start(const struct session *session, char *note, size_t size
 	return count;
 }
 
-#define NOTES_MAX 8
+#define NOTES_MAX 9
 
 /* Sentences for the report. */
 struct notes {
@@ -160,8 +170,8 @@ struct notes {
 static void add_notes(const struct session *session, struct notes *notes)
 {
 	static bool (*const all[])(const struct session *session, char *note, size_t size) = {
-		note_unreadable, note_cut, note_quota, note_failed, note_late, note_late_processes,
-		note_by_start,
+		note_unreadable, note_cut, note_refused_maps, note_quota, note_failed, note_late,
+		note_late_processes, note_by_start,
 	};
 
 	_Static_assert(COUNT(all) + 1 <= NOTES_MAX, "room for all");

@@ -174,6 +174,27 @@ def another_program():
     check({"stacks", "another-program"} <= modules, "programs:", modules)
 
 
+def many_alike():
+    """more calls than stacks are copied: the kernel's own walk finds one stack, and the stack is complete"""
+    path = lib.folder() + "/run.gmt"
+    target = Target("stacks", "same", "500", hold="expected,end")
+    target.wait("expected")
+    tool = Tool("-p", str(target.pid), "-o", path).ready()
+    tool.idle()
+    target.go()
+    target.wait("end")
+    tool.idle()
+    report = tool.stop()
+    target.go()
+    equal(target.finish()[0], 0, "exit status " + target.stderr())
+    recording = stacklib.Stacks(path)
+    calls = [stack_id for _, stack_id, vals in recording.calls if vals[1:2] == (MIB,)]
+    equal(len(calls), 500, "calls")
+    bad = [recording.stacks[i].reason for i in calls if not recording.stacks[i].is_complete]
+    check(not bad, len(bad), "calls without a whole stack:", set(bad), report["notes"])
+    equal(len(set(calls)), 1, "stacks of one place")
+
+
 def ends_at_once():
     """a process that ends right after its allocation: exact, and what is known of its stack is no lie"""
     path = lib.folder() + "/run.gmt"
@@ -202,4 +223,4 @@ def astray():
 
 
 if __name__ == "__main__":
-    lib.main(all_kinds, return_probes, without_waiting, fork_child, another_program, ends_at_once, astray)
+    lib.main(all_kinds, return_probes, without_waiting, fork_child, another_program, many_alike, ends_at_once, astray)

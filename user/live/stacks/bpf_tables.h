@@ -40,6 +40,7 @@ struct tables_stats {
 	uint32_t unreadable;          /* processes whose files may not be opened (stack_worker.h) */
 	uint32_t cut;                 /* processes with more mappings than are used (stack_worker.h) */
 	uint64_t cut_stacks;          /* stacks whose copies were not kept (copies.h) */
+	int refusal;                  /* -errno: the kernel refused a map (publisher_refusal()) */
 };
 
 /* `publisher` and `client`, which reads the files, outlive it. `cache`: a directory for tables, NULL for none. */

@@ -32,25 +32,30 @@ struct publisher {
 	struct order *orders;         /* the oldest first */
 	size_t count;
 	int64_t given, done;          /* orders, ever */
+	int refusal;                  /* the first error of a map that was to be put in its place */
 	uint32_t slots[GMT_STACK_SPACES]; /* free ones: taken from the front, returned at the end. So a slot */
 	uint32_t first_free, free_count;  /* ... is used again as late as possible, when no walk sees it. */
 };
 
 /* ---- the thread that waits for the kernel ---- */
 
-static void carry_out(const struct order *order)
+static int carry_out(const struct order *order)
 {
+	int err;
+
 	if (order->fd < 0) {
 		bpf_map_delete_elem(order->map, &order->key);
-		return;
+		return 0;
 	}
-	bpf_map_update_elem(order->map, &order->key, &order->fd, BPF_ANY);
+	err = bpf_map_update_elem(order->map, &order->key, &order->fd, BPF_ANY) ? -errno : 0;
 	close(order->fd);             /* the map of maps holds it */
+	return err;
 }
 
-static void finish_order(struct publisher *publisher, const struct order *order)
+static void finish_order(struct publisher *publisher, const struct order *order, int err)
 {
 	publisher->done++;
+	publisher->refusal = publisher->refusal ?: err;
 	if (order->fd < 0)
 		publisher->slots[(publisher->first_free + publisher->free_count++) % GMT_STACK_SPACES] = order->key;
 }
@@ -63,6 +68,7 @@ static void *carry_out_orders(void *arg)
 	pthread_mutex_lock(&publisher->lock);
 	for (;;) {
 		struct order order;
+		int err;
 
 		while (!publisher->count && !publisher->is_ending)
 			pthread_cond_wait(&publisher->work, &publisher->lock);
@@ -71,9 +77,9 @@ static void *carry_out_orders(void *arg)
 		order = publisher->orders[0];
 		memmove(publisher->orders, publisher->orders + 1, --publisher->count * sizeof(order));
 		pthread_mutex_unlock(&publisher->lock);
-		carry_out(&order);
+		err = carry_out(&order);
 		pthread_mutex_lock(&publisher->lock);
-		finish_order(publisher, &order);
+		finish_order(publisher, &order, err);
 	}
 	pthread_mutex_unlock(&publisher->lock);
 	return NULL;
@@ -92,8 +98,7 @@ static int64_t give_order(struct publisher *publisher, const struct order *order
 		publisher->orders[publisher->count++] = *order;
 		pthread_cond_signal(&publisher->work);
 	} else {
-		carry_out(order);
-		finish_order(publisher, order);
+		finish_order(publisher, order, carry_out(order));
 	}
 	pthread_mutex_unlock(&publisher->lock);
 	return number;
@@ -188,6 +193,16 @@ bool publisher_is_done(struct publisher *publisher, int64_t number)
 	is_done = number <= publisher->done;
 	pthread_mutex_unlock(&publisher->lock);
 	return is_done;
+}
+
+int publisher_refusal(struct publisher *publisher)
+{
+	int refusal;
+
+	pthread_mutex_lock(&publisher->lock);
+	refusal = publisher->refusal;
+	pthread_mutex_unlock(&publisher->lock);
+	return refusal;
 }
 
 struct publisher *publisher_new(const struct stack_maps *maps)

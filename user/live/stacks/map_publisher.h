@@ -43,6 +43,8 @@ void publisher_put_shard(struct publisher *publisher, uint32_t i, int fd);
 uint64_t publisher_bytes(const struct publisher *publisher);
 
 bool publisher_is_done(struct publisher *publisher, int64_t number);
+/* -errno of the first list or shard that the kernel refused; 0: there is none. */
+int publisher_refusal(struct publisher *publisher);
 
 /* The number of the process's newest executable mapping (struct gmt_code_mapped). From the first call on, and from the
  * process's first stack on, mappings are numbered. 0: there are too many processes. */

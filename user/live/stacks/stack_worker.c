@@ -428,6 +428,7 @@ void stackwork_stats(const struct stackwork *work, struct tables_stats *stats)
 	stats->unreadable = work->unreadable;
 	stats->cut = work->cut;
 	stats->cut_stacks = work->copies.cut;
+	stats->refusal = publisher_refusal(work->publisher);
 }
 
 size_t stackwork_waiting(const struct stackwork *work)
