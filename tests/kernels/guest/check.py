@@ -62,6 +62,7 @@ class Guest:
         """[what is wrong], after at most tracing.RUNS runs where the kernel skipped a program (see tracing.unskipped())."""
         for _ in range(tracing.RUNS):
             wrong = []
+            self.tell(doing=f"{function.__module__}.{function.__name__}", facts={})
             try:
                 function(*arguments)
             except lib.Skip:
