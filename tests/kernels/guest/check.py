@@ -165,7 +165,7 @@ class Guest:
     def native(self):
         return self.cases(test_stacks.all_kinds, test_stacks.return_probes, test_stacks.without_waiting,
                           test_stacks.fork_child, test_stacks.another_program, test_stacks.many_alike,
-                          test_stacks.ends_at_once, test_stacks.astray)
+                          test_stacks.ends_at_once)
 
     def python(self):
         return self.cases(test_stacks_python.every_version)
