@@ -14,7 +14,7 @@ sys.path[1:1] = [os.path.join(lib.TOP, "tests")]
 import stacklib  # noqa: E402
 
 LIBRARY = os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so")
-PC, MIB = (1 << 56) - 1, 1 << 20
+PC = (1 << 56) - 1
 CUDA = "libcuda.so"
 
 
@@ -188,7 +188,7 @@ def many_alike():
     target.go()
     equal(target.finish()[0], 0, "exit status " + target.stderr())
     recording = stacklib.Stacks(path)
-    calls = [stack_id for _, stack_id, vals in recording.calls if vals[1:2] == (MIB,)]
+    calls = [stack_id for _, stack_id, vals in recording.calls if vals[1:2] == (lib.MIB,)]
     equal(len(calls), 500, "calls")
     bad = [recording.stacks[i].reason for i in calls if not recording.stacks[i].is_complete]
     check(not bad, len(bad), "calls without a whole stack:", set(bad), report["notes"])
@@ -216,7 +216,7 @@ def astray():
     path = lib.folder() + "/run.gmt"
     Tool("--stacks", "fp", "-o", path, "--", lib.workload("stacks"), "astray", options=("--no-live",)).report()
     recording = stacklib.Stacks(path)
-    counts = [len(recording.stacks[stack_id].words) for _, stack_id, vals in recording.calls if vals[1:2] == (MIB,)]
+    counts = [len(recording.stacks[stack_id].words) for _, stack_id, vals in recording.calls if vals[1:2] == (lib.MIB,)]
     equal(counts, [3], "frames of the allocation: the driver's, and two that frame pointers lead to")
     for stack in recording.stacks.values():
         equal([hex(word) for word in stack.words[1:] if word & ~PC], [], "words that are no address")
