@@ -14,9 +14,9 @@ from test_screen import case, fill, is_restored, run_cases, screen, until
 NO_CUDA = "no traced process has used CUDA"
 
 
-def under_screen(code, *options, prefix=(), **more):
+def under_screen(code, *options, arguments=(), prefix=(), **more):
     """A Python command beside the screen, which has come."""
-    terminal = screen(*options, "--live", "--", sys.executable, "-u", "-c", code, prefix=prefix, **more)
+    terminal = screen(*options, "--live", "--", sys.executable, "-u", "-c", code, *arguments, prefix=prefix, **more)
     terminal.wait(terminal.is_alternate, "the screen")
     terminal.wait(lambda: "GPU 0" in "".join(terminal.text()), "a picture")
     return terminal
@@ -123,44 +123,71 @@ def floods():
     check(len(rows) > 500, len(rows))
 
 
+# Its turns go on until the folder, the last argument, holds a file "end"; its output ends with their number.
+# print() writes a line by several calls, and the shell's line can come between them.
+TURNS = """
+import os, signal, sys, time
+signal.signal(2, signal.SIG_IGN)
+n = 0
+while not os.path.exists(os.path.join(sys.argv[1], 'end')):
+    time.sleep(0.1)
+    os.write(1, b'turn %d\\n' % n)
+    n += 1
+os.write(1, b'done %d\\n' % n)
+"""
+
+
+def end_turns(folder):
+    with open(os.path.join(folder, "end"), "w", encoding="ascii"):
+        pass
+
+
 @case
 def outlives():
     """outlives: what the command writes after the end of tracing appears on the terminal"""
-    terminal = under_screen("import time\ntime.sleep(3); print('early'); time.sleep(3); print('late')\nraise SystemExit(3)", "-d", "4.5")
+    folder = lib.folder()
+    terminal = under_screen(TURNS + "raise SystemExit(3)", "-d", "4.5", arguments=(folder,), size=(80, 100))
+    terminal.wait_text("output: turn")
+    terminal.wait_text(NO_CUDA)
+    end_turns(folder)
     equal(terminal.finish(), 3, "exit status")
-    after = behind_screen(terminal)
-    check(after.index("early\n") < after.index(NO_CUDA) < after.index("late\n"), after)
-    is_restored(terminal)
-    terminal = under_screen("import signal, time\nsignal.signal(2, lambda *a: print('not now'))\n"
-                            "for n in range(60): time.sleep(0.1); print('turn', n)\nprint('done')", prefix=SHELL, size=(80, 100))
+    goes_on(terminal, NO_CUDA)
+    terminal = under_screen(TURNS, arguments=(folder := lib.folder(),), prefix=SHELL, size=(80, 100))
     terminal.wait_text("output: turn")
     terminal.keys("\x03")
     time.sleep(1)
     terminal.keys("\x03")
-    goes_on(terminal, "ended with 130", 60)
+    ends_in_shell(terminal, folder, "ended with 130")
 
 
-def goes_on(terminal, end, turns):
-    """The command's turns and "done" come to the terminal behind the end of gpumemtrace."""
-    # An unbuffered Python writes a line and its end by two calls.
-    terminal.wait(lambda: b"done\r\n" in terminal.bytes, "the command's end")
-    after = behind_screen(terminal)
-    check(-1 < after.find(end) < after.find("done\n"), after)
-    check("left out" not in after, after)
-    equal(re.findall(r"turn (\d+)\n", after), [str(n) for n in range(turns)], "turns")
+def ends_in_shell(terminal, folder, end):
+    """The command goes on behind the end of gpumemtrace, which the shell tells."""
+    terminal.wait(lambda: end.encode() in terminal.bytes, "the end of gpumemtrace")
+    end_turns(folder)
+    terminal.wait(lambda: re.search(rb"done \d+\r\n", terminal.bytes), "the command's end")
     terminal.keys("\n")
     terminal.finish()
+    goes_on(terminal, end)
+
+
+def goes_on(terminal, end):
+    """All turns came to the terminal, and turns behind the end of tracing, too."""
+    after = behind_screen(terminal)
+    turns = [int(turn) for turn in re.findall(r"turn (\d+)\n", after)]
+    equal(turns, list(range(int(re.search(r"done (\d+)\n", after).group(1)))), "turns")
+    check(-1 < after.find(end) < after.find("done "), after)
+    check("left out" not in after, after)
     is_restored(terminal)
 
 
 @case
 def killed():
     """killed: SIGKILL for gpumemtrace does not hurt the command, gives the terminal back, and loses no output"""
-    terminal = under_screen("import time\nfor n in range(50): time.sleep(0.1); print('turn', n)\nprint('done')", prefix=SHELL, size=(80, 100))
+    terminal = under_screen(TURNS, arguments=(folder := lib.folder(),), prefix=SHELL, size=(80, 100))
     terminal.wait_text("output: turn")
     with open(f"/proc/{terminal.pid}/task/{terminal.pid}/children", encoding="ascii") as file:
         os.kill(int(file.read()), signal.SIGKILL)
-    goes_on(terminal, "ended with 137", 50)
+    ends_in_shell(terminal, folder, "ended with 137")
 
 
 @case
