@@ -125,7 +125,8 @@ static bool note_refused_maps(const struct session *session, char *note, size_t 
 
 	stacking_stats(session->stacking, &stats);
 	snprintf(note, size, "the kernel refused unwinding tables or lists of mappings (%s): most stack traces end"
-		 " after their first frame", strerror(-stats.refusal));
+		 " after their first frame. --stacks=fp needs neither, in code that has frame pointers",
+		 strerror(-stats.refusal));
 	return stats.refusal;
 }
 
