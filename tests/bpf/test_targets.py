@@ -13,11 +13,16 @@ import time
 import lib
 from lib import GPU_B, MIB, Target, Tool, check, equal, process_of, row_of, until
 
-# Does not end by SIGINT, but says that it was there.
+# Does not end by SIGINT, but says that it was there. A thread waits for the signal: Python runs a handler only after the
+# read if the signal comes just before the read.
 DEAF = """
-import signal, sys
-signal.signal(signal.SIGINT, lambda *_: print("here", flush=True))
-print("here", flush=True)
+import signal, sys, threading
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def tell():
+    while True:
+        print("here", flush=True)
+        signal.sigwait({signal.SIGINT})
+threading.Thread(target=tell, daemon=True).start()
 sys.stdin.read()
 """
 # Its main thread ends, and another one goes on.
