@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "live/stacks/address_space.h"
 #include "live/stacks/copies.h"
+#include "live/stacks/record_list.h"
 #include "live/stacks/stack_names.h"
 #include "live/stacks/stack_needs.h"
 #include "parse/client.h"
@@ -173,6 +175,31 @@ static void as_many_copies_as_fit(void **state)
 	assert_int_equal(room.cut, 5);
 }
 
+/* A list keeps the words of a copy, not the unused room behind them; other records stay whole. */
+static void unused_room_of_a_copy_is_not_kept(void **state)
+{
+	struct gmt_stack_copy *copy = calloc(1, sizeof(*copy) + GMT_STACK_COPY_SMALL), *kept;
+	struct gmt_hdr ended = { .kind = GMT_KIND_PROC_EXIT, .size = sizeof(ended) };
+	struct records list = { 0 };
+	size_t at = 0;
+
+	(void)state;
+	copy->hdr.kind = GMT_KIND_STACK_COPY;
+	copy->hdr.size = sizeof(*copy) + GMT_STACK_COPY_SMALL;
+	copy->count = 3;
+	copy->words[2] = 7;
+	records_add(&list, copy, copies_used(&copy->hdr));
+	records_add(&list, &ended, copies_used(&ended));
+	assert_int_equal(list.used, sizeof(*copy) + 3 * sizeof(*copy->words) + sizeof(ended));
+	kept = records_next(&list, &at);
+	assert_int_equal(kept->count, 3);
+	assert_int_equal(kept->words[2], 7);
+	assert_memory_equal(records_next(&list, &at), &ended, sizeof(ended));
+	assert_null(records_next(&list, &at));
+	free(list.bytes);
+	free(copy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +210,7 @@ int main(void)
 		cmocka_unit_test(code_without_a_name_is_told),
 		cmocka_unit_test(long_texts_end_with_dots),
 		cmocka_unit_test(as_many_copies_as_fit),
+		cmocka_unit_test(unused_room_of_a_copy_is_not_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

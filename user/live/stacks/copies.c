@@ -6,6 +6,13 @@
 
 #define KEPT_NS 1000000000ULL      /* how long a copy waits for its stack */
 
+size_t copies_used(const struct gmt_hdr *record)
+{
+	const struct gmt_stack_copy *copy = (const void *)record;
+
+	return record->kind == GMT_KIND_STACK_COPY ? sizeof(*copy) + copy->count * sizeof(*copy->words) : record->size;
+}
+
 void copies_lose(struct copies_room *room, const struct gmt_stack_copy *copy)
 {
 	uint64_t *counted = &room->counted[copy->stack_id % COPIES_COUNTED], number = (uint64_t)copy->stack_id + 1;

@@ -15,13 +15,17 @@ struct records {
 	size_t used, capacity;
 };
 
+/* Adds a record, or its first bytes: at least the header, a multiple of 8. The list has a record of this size. */
 static inline void records_add(struct records *records, const void *record, size_t size)
 {
+	struct gmt_hdr *hdr;
+
 	if (records->capacity - records->used < size) {
 		records->capacity = (records->used + size) * 2;
 		records->bytes = xrealloc(records->bytes, records->capacity);
 	}
-	memcpy(records->bytes + records->used, record, size);
+	hdr = memcpy(records->bytes + records->used, record, size);
+	hdr->size = (__u16)size;
 	records->used += size;
 }
 

@@ -375,7 +375,7 @@ void stacking_see(struct stacking *stacking, const struct gmt_hdr *record)
 		hash_erase(&stacking->known, record->tgid);
 	stacking->seen += record->kind == GMT_KIND_STACK;
 	if (stacking->in.used < (is_of_stacks(record) ? IN_MOST : IN_MOST_ALL))
-		records_add(&stacking->in, record, record->size);
+		records_add(&stacking->in, record, copies_used(record));
 	else if (record->kind == GMT_KIND_STACK_COPY)
 		copies_lose(&stacking->unseen, (const void *)record);
 	pthread_cond_signal(&stacking->work);
