@@ -152,6 +152,8 @@ def outlives():
     end_turns(folder)
     equal(terminal.finish(), 3, "exit status")
     goes_on(terminal, NO_CUDA)
+    after = behind_screen(terminal)
+    check(after.index("turn 0\n") < after.index(NO_CUDA), "what was held comes before the report:", after)
     terminal = under_screen(TURNS, arguments=(folder := lib.folder(),), prefix=SHELL, size=(80, 100))
     terminal.wait_text("output: turn")
     terminal.keys("\x03")

@@ -23,7 +23,8 @@ struct copies_room {
 	uint64_t counted[COPIES_COUNTED]; /* the newest of them: stack_id + 1 at stack_id % COPIES_COUNTED */
 };
 
-/* The bytes of a record up to its last word: BPF sends a copy with unused room, often the larger part. */
+/* The bytes of a record up to its last word: BPF sends a copy with unused room, often the larger part. The caller has
+ * checked that the copy's words are in the record. */
 size_t copies_used(const struct gmt_hdr *record);
 /* Counts the stack of a copy that is not kept, once for all of its pieces. */
 void copies_lose(struct copies_room *room, const struct gmt_stack_copy *copy);
